@@ -1,0 +1,350 @@
+"""
+Requests, capabilities and admission: what may be started, decided before anything exists.
+
+Rule: the order of the checks is part of the contract (REG-10): provider, capability
+flags, depth value, depth cap, schema, limits of the tree, agent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from retinue.protocol.agent import Agent, ToolFilter
+from retinue.protocol.content import Message
+from retinue.protocol.errors import (
+    DepthExceeded,
+    InvalidDepth,
+    InvalidLimit,
+    InvalidToolFilter,
+    LimitReached,
+    UnsupportedCapability,
+)
+
+MAX_SAFE_INTEGER: Final = 2**53 - 1
+
+
+@attrs.frozen
+class Capabilities:
+    """What a provider can honour of a start request; all False by default (REG-19)."""
+
+    output_schema: bool = False
+    depth_limit: bool = False
+    tool_filter: bool = False
+    persona: bool = False
+
+
+NO_CAPABILITIES: Final = Capabilities()
+ALL_CAPABILITIES: Final = Capabilities(
+    output_schema=True, depth_limit=True, tool_filter=True, persona=True
+)
+
+
+def _check_seconds(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise InvalidLimit(f"{attribute.name}: expected seconds above 0, got {value!r}")
+
+
+def _check_count(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidLimit(f"{attribute.name}: expected a whole number from 0, got {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """
+    What a run and everything below it may use.
+
+    Args:
+        live: runs alive at once, the run itself included.
+        total: runs ever started, the run itself included.
+        queue: whether a start over ``live`` waits its turn instead of being refused.
+        start: seconds that a provider has to open a run; None for no limit.
+        run: seconds that a run may take from its start; None for no limit.
+
+    Raises:
+        InvalidLimit: a number that makes no sense.
+    """
+
+    live: int | None = attrs.field(default=None, validator=_check_count)
+    total: int | None = attrs.field(default=None, validator=_check_count)
+    queue: bool = False
+    start: float | None = attrs.field(default=None, validator=_check_seconds)
+    run: float | None = attrs.field(default=None, validator=_check_seconds)
+
+    def within(self, outer: Limits) -> Limits:
+        """Narrow the times of *self* by those of *outer*; counts are kept per tree."""
+        return attrs.evolve(
+            self, start=_least(self.start, outer.start), run=_least(self.run, outer.run)
+        )
+
+
+def _least(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
+
+
+NO_LIMITS: Final = Limits()
+
+
+class Quota:
+    """
+    The count of one tree's runs against its limits.
+
+    Owned by the registry: only its handlers read or change one. Quotas form a chain
+    towards the root, so that a subtree's limit narrows and never widens.
+    """
+
+    __slots__ = ("limits", "live", "outer", "total")
+
+    def __init__(self, limits: Limits, outer: Quota | None = None) -> None:
+        self.limits = limits
+        self.outer = outer
+        self.live = 0
+        self.total = 0
+
+    def shortage(self) -> tuple[str, bool] | None:
+        """Say which limit of the chain forbids one more run, and whether waiting helps."""
+        quota: Quota | None = self
+        queued: tuple[str, bool] | None = None
+        while quota is not None:
+            limits = quota.limits
+            if limits.total is not None and quota.total >= limits.total:
+                return (f"all {limits.total} runs of the tree have been started", False)
+            if limits.live is not None and quota.live >= limits.live:
+                text = f"{limits.live} runs of the tree are alive, as many as it may have"
+                if not limits.queue:
+                    return (text, False)
+                queued = (text, True)
+            quota = quota.outer
+        return queued
+
+    def take(self) -> None:
+        """Count one more run, up the whole chain."""
+        quota: Quota | None = self
+        while quota is not None:
+            quota.live += 1
+            quota.total += 1
+            quota = quota.outer
+
+    def total_back(self) -> None:
+        """A start that was counted came to nothing: it was no run."""
+        quota: Quota | None = self
+        while quota is not None:
+            quota.total -= 1
+            quota = quota.outer
+
+    def give_back(self) -> None:
+        """A run has settled: it is alive no more, and stays counted in the total (H50)."""
+        quota: Quota | None = self
+        while quota is not None:
+            quota.live -= 1
+            quota = quota.outer
+
+
+@attrs.frozen
+class Features:
+    """The rarely used fields of a request; absent as a whole when none is given."""
+
+    output_schema: Any = None
+    max_depth: Any = None
+    tool_filter: Any = None
+    persona: str | None = None
+    options: Mapping[str, Any] | None = None
+    limits: Limits | None = None
+    deadline: float | None = attrs.field(default=None, validator=_check_seconds)
+
+
+NO_FEATURES: Final = Features()
+
+
+@attrs.frozen
+class StartRequest:
+    """
+    One request to start a run; never changed after it was made (REG-11).
+
+    ``is_resident`` tells a resident from a one-shot; a resident may have no prompt.
+    ``is_background`` and residents belong to the parent's run, others to its turn.
+    """
+
+    provider: str
+    prompt: Message | None
+    agent: Agent | None
+    label: str | None = None
+    name: str | None = None
+    is_resident: bool = False
+    is_background: bool = False
+    drain: bool = False
+    features: Features = NO_FEATURES
+
+
+def check_depth(value: object, what: str = "max_depth") -> int:
+    """
+    Take a depth that is a whole number from 0 to 2**53 - 1 (VAL-2).
+
+    Raises:
+        InvalidDepth: anything else, negative zero and True included: a comparison with
+            such a value would pass silently.
+    """
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not math.isfinite(value)
+        or value < 0
+        or value > MAX_SAFE_INTEGER
+        or int(value) != value
+        or (value == 0 and math.copysign(1, value) < 0)
+    ):
+        raise InvalidDepth(
+            f"{what}: expected a whole number from 0 to {MAX_SAFE_INTEGER}, got {value!r}"
+        )
+    return int(value)
+
+
+def effective_depth(durable: object | None, runtime: object | None) -> int:
+    """
+    Combine a persisted depth with a runtime one: options deepen and never lower (DEP-1, 5).
+
+    Raises:
+        InvalidDepth: either is no depth.
+    """
+    kept = 0 if durable is None else check_depth(durable, "depth")
+    given = 0 if runtime is None else check_depth(runtime, "depth")
+    return max(kept, given)
+
+
+def child_depth(parent: int) -> int:
+    """
+    Return the depth of a child (DEP-2).
+
+    Raises:
+        OverflowError: past 2**53 - 1.
+    """
+    if parent >= MAX_SAFE_INTEGER:
+        raise OverflowError(f"no depth below {parent}")
+    return parent + 1
+
+
+def unmet_capability(features: Features, capabilities: Capabilities) -> str | None:
+    """Name the first feature that the provider lacks, in the order of REG-8."""
+    if features.output_schema is not None and not capabilities.output_schema:
+        return "output_schema"
+    if features.max_depth is not None and not capabilities.depth_limit:
+        return "depth_limit"
+    if features.tool_filter is not None and not capabilities.tool_filter:
+        return "tool_filter"
+    if features.persona is not None and not capabilities.persona:
+        return "persona"
+    return None
+
+
+def check_features(
+    provider: str,
+    features: Features,
+    capabilities: Capabilities,
+    depth: int,
+    cap: int | None,
+) -> int | None:
+    """
+    Check what a request asks for beyond a prompt, in the order of the contract.
+
+    Args:
+        depth: the child's depth.
+        cap: the parent's own depth cap; it only narrows.
+
+    Returns:
+        The depth cap that holds for the child and below it.
+
+    Raises:
+        UnsupportedCapability: the provider lacks a capability.
+        InvalidDepth: ``max_depth`` is no depth.
+        DepthExceeded: the child would be too deep.
+        InvalidSchema: ``output_schema`` is none.
+    """
+    unmet = unmet_capability(features, capabilities)
+    if unmet is not None:
+        raise UnsupportedCapability(
+            f"provider {provider!r} cannot honour {unmet}; ask a provider whose"
+            f" capabilities.{unmet} is true, or leave it out",
+            unmet,
+        )
+    if features.max_depth is not None:
+        asked = check_depth(features.max_depth)
+        cap = asked if cap is None else min(cap, asked)
+    check_cap(depth, cap)
+    return cap
+
+
+def check_cap(depth: int, cap: int | None) -> None:
+    """
+    Refuse a child that is deeper than *cap* (DEP-3).
+
+    Raises:
+        DepthExceeded: it is.
+    """
+    if cap is not None and depth > cap:
+        raise DepthExceeded(
+            f"a child at depth {depth} is deeper than max_depth {cap}; do the work here,"
+            " or start the tree with a larger max_depth",
+            depth,
+            cap,
+        )
+
+
+def check_quota(quota: Quota | None) -> bool:
+    """
+    Check the limits of the tree.
+
+    Returns:
+        Whether the start may go ahead now; False when it has to wait its turn.
+
+    Raises:
+        LimitReached: a limit is used up and the tree does not queue.
+    """
+    shortage = None if quota is None else quota.shortage()
+    if shortage is None:
+        return True
+    text, waits = shortage
+    if waits:
+        return False
+    raise LimitReached(f"{text}; wait for one to end, or raise the limit")
+
+
+def check_tool_filter(value: object, agent: Agent | None) -> ToolFilter:
+    """
+    Take a tool filter over the tools that *agent* has (VAL-7, PER-7).
+
+    Raises:
+        InvalidToolFilter: no filter, an empty one, or one with unknown names.
+    """
+    if isinstance(value, Mapping):
+        unknown_keys = set(value) - {"allow", "deny"}
+        if unknown_keys or not value:
+            raise InvalidToolFilter("a tool filter has 'allow', 'deny' or both, nothing else")
+        allow, deny = value.get("allow"), value.get("deny", ())
+    elif isinstance(value, ToolFilter):
+        allow, deny = value.allow, value.deny
+    else:
+        raise InvalidToolFilter(
+            f"a tool filter is a ToolFilter or a mapping, not {type(value).__name__}"
+        )
+    if allow is None and not deny:
+        raise InvalidToolFilter("an empty tool filter filters nothing; leave it out")
+    for names in (allow or (), deny):
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise InvalidToolFilter("a tool filter lists names, as in allow=('read', 'search')")
+    known = [tool.name for tool in agent.tools] if agent is not None else []
+    unknown = [name for name in (*(allow or ()), *deny) if name not in known]
+    if unknown:
+        raise InvalidToolFilter(
+            f"unknown tools {', '.join(unknown)}; the agent has {', '.join(known) or 'none'}"
+        )
+    return ToolFilter(None if allow is None else tuple(allow), tuple(deny))

@@ -1,0 +1,215 @@
+"""
+The seams: what a provider, a driver and the place where they work have to offer.
+
+A provider opens runs, a driver does the work of one run and reports facts, and the
+workplace is all that a driver may touch of the runtime.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import attrs
+
+from retinue.protocol.agent import Agent, ToolFilter
+from retinue.protocol.content import Message
+from retinue.protocol.delegation import Capabilities, StartRequest
+from retinue.protocol.log import Cause, Seed
+
+
+@attrs.frozen
+class Outcome:
+    """How a piece of work ended: a value, or the error that it raised."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+class Work(Protocol):
+    """A piece of work under way."""
+
+    def cancel(self, reason: str) -> None:
+        """
+        Ask it to stop: close a generator, cancel a task, wake a thread out of every wait
+        for a Reply. A thread that does not look can not be stopped.
+        """
+        ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended, clean-up included."""
+        ...
+
+
+@attrs.frozen
+class OpenOrder:
+    """What a provider is asked to open."""
+
+    run_id: str
+    agent: Agent | None
+    request: StartRequest
+    depth: int
+    cap: int | None
+    seed: Seed
+    options: Mapping[str, Any]
+    tool_filter: ToolFilter | None
+    schema: Any
+
+
+@attrs.frozen
+class TurnOrder:
+    """One turn to work on: its number and the messages that it answers."""
+
+    turn: int
+    messages: tuple[Message, ...]
+
+
+class Workplace(Protocol):
+    """
+    What a driver may use of the runtime; every method may be called from any thread.
+
+    Work runs where its name says, never on a caller's thread, and ``done`` is called
+    exactly once, where the work ended. *turn* is the number of the turn that it is part of.
+    """
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        ...
+
+    @property
+    def run(self) -> Any:
+        """The run, as its callers hold it."""
+        ...
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the run is marked to end, or None."""
+        ...
+
+    @property
+    def random(self) -> random.Random:
+        """The run's own random numbers, keyed by the runtime's seed and its place in the tree."""
+        ...
+
+    def now(self) -> float:
+        """Return the runtime's clock, in seconds."""
+        ...
+
+    def report(self, fact: object) -> None:
+        """Tell the run's actor a fact; facts for a run that is gone are dropped."""
+        ...
+
+    def ask(self, message: object) -> Any:
+        """Ask the run's actor; returns a Reply."""
+        ...
+
+    def on_thread(
+        self, function: Callable[[], Any], done: Callable[[Outcome], None], turn: int
+    ) -> Work:
+        """Run a blocking function on a thread of its own; the pool grows as needed."""
+        ...
+
+    def on_loop(
+        self, coroutine: Coroutine[Any, Any, Any], done: Callable[[Outcome], None], turn: int
+    ) -> Work:
+        """Run a coroutine as a task on the runtime's loop."""
+        ...
+
+    def step(
+        self, generator: Generator[Any, Any, Any], done: Callable[[Outcome], None], turn: int
+    ) -> Work:
+        """Step a generator inside the run's actor; what it yields are Replies to wait for."""
+        ...
+
+    def after(self, seconds: float, fact: object) -> Work:
+        """Tell the run's actor *fact* in *seconds* of the runtime's clock."""
+        ...
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Run a blocking function on the bounded pool; returns a Reply."""
+        ...
+
+    def sleep(self, seconds: float) -> Any:
+        """Return a Reply that resolves in *seconds* of the runtime's clock."""
+        ...
+
+    def start(self, provider: str, prompt: object, turn: int, options: Mapping[str, Any]) -> Any:
+        """Start a child of the run; returns a Reply that resolves with its Run."""
+        ...
+
+    def open(self, agent: object, turn: int, options: Mapping[str, Any]) -> Any:
+        """Open a resident child of the run; returns a Reply that resolves with its Run."""
+        ...
+
+    def say(self, verb: str, run: Any, content: object) -> Any:
+        """Tell, ask, steer or inject another run as this one; returns a Reply."""
+        ...
+
+    def report_up(self, content: object) -> Any:
+        """Send *content* to the parent as a report; returns a Reply that it was accepted."""
+        ...
+
+    def wait(self, runs: Sequence[Any], timeout: float | None, return_when: str) -> Any:
+        """Wait for runs; returns a Reply with one outcome per input, in order."""
+        ...
+
+    def peer(self, name: str) -> Any:
+        """Find a resident by name; returns a Reply with its Run."""
+        ...
+
+    def history(self) -> tuple[Message, ...]:
+        """Return the messages of the completed turns, the seed's included."""
+        ...
+
+
+@runtime_checkable
+class Driver(Protocol):
+    """
+    Does the work of one run. Methods are called by the run's actor and must not block.
+
+    Optional methods, whose presence is the capability: ``steer()`` (something waits for
+    the next step edge), ``wrap_up()``.
+    """
+
+    def begin(self, order: TurnOrder) -> None:
+        """Start the turn; a TurnEnded with its number must follow, exactly one."""
+        ...
+
+    def stop(self, cause: Cause) -> None:
+        """End the current turn soon; its TurnEnded says aborted unless it completed first."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; a Closed must follow when nothing is left."""
+        ...
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """
+    A named backend that can open runs.
+
+    ``inherits_context`` describes whether a child starts with its parent's completed
+    turns; it grants nothing (REG-13). ``is_immediate`` says that ``open`` does no work
+    worth a thread. ``accepts_seed`` says that a run can be opened on a seed.
+    """
+
+    name: str
+    capabilities: Capabilities
+    inherits_context: bool
+    accepts_seed: bool
+    is_immediate: bool
+
+    def open(self, order: OpenOrder, workplace: Workplace) -> Driver:
+        """
+        Make the driver of one run.
+
+        Runs in the actor when ``is_immediate``, else on a thread of its own.
+
+        Raises:
+            Exception: the run cannot be opened; the start is refused with it.
+        """
+        ...

@@ -1,0 +1,97 @@
+"""What a runtime shows of its runs: rows of a list, and a tree that prints itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from retinue.protocol.result import NO_USAGE, StopReason, Usage
+
+
+@attrs.frozen
+class RunInfo:
+    """
+    One run as it was when it was asked for; a snapshot that grants nothing.
+
+    Args:
+        state: the phase of a live run, or ``ended``.
+        stop_reason: why it ended, or None.
+        seconds: from its start to its end, or to now.
+        quiet_seconds: since its log last grew, so that alive is not read as progressing.
+        waits_for: what it waits for: run ids, ``inbox``, ``children``, ``a thread``, ...
+    """
+
+    run_id: str
+    provider: str
+    parent_id: str | None = None
+    label: str | None = None
+    name: str | None = None
+    agent: str | None = None
+    depth: int = 0
+    state: str = "idle"
+    stop_reason: StopReason | None = None
+    turn: int = 0
+    seconds: float = 0.0
+    quiet_seconds: float = 0.0
+    waits_for: tuple[str, ...] = ()
+    waiting: int = 0
+    usage: Usage = NO_USAGE
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the run has not ended."""
+        return self.state != "ended"
+
+    def line(self) -> str:
+        """Say all that in one line."""
+        title = self.name or self.label or self.agent or self.provider
+        state = self.state if self.stop_reason is None else str(self.stop_reason)
+        parts = [f"{self.run_id} {title} [{state}] {self.seconds:.1f} s"]
+        if self.is_live and self.waits_for:
+            parts.append("waits for " + ", ".join(self.waits_for))
+        if self.is_live and self.quiet_seconds >= 1:
+            parts.append(f"quiet for {self.quiet_seconds:.0f} s")
+        spent = self.usage.input_tokens + self.usage.output_tokens
+        if spent:
+            parts.append(f"{spent} tokens")
+        if self.usage.cost:
+            parts.append(f"cost {self.usage.cost:.4f}")
+        return ", ".join(parts)
+
+
+@attrs.frozen
+class RunTree:
+    """Runs in pre-order; ``str()`` draws them."""
+
+    rows: tuple[RunInfo, ...]
+
+    def __iter__(self) -> Iterator[RunInfo]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __str__(self) -> str:
+        top = min((row.depth for row in self.rows), default=0)
+        return "\n".join("  " * (row.depth - top) + row.line() for row in self.rows)
+
+
+def in_preorder(rows: Sequence[RunInfo]) -> tuple[RunInfo, ...]:
+    """
+    Order *rows* so that children follow their parent, each in the order given.
+
+    Iterative, so any depth; rows whose parent is not among them are roots (LST-16).
+    """
+    known = {row.run_id for row in rows}
+    children: dict[str | None, list[RunInfo]] = {}
+    for row in rows:
+        parent = row.parent_id if row.parent_id in known else None
+        children.setdefault(parent, []).append(row)
+    ordered: list[RunInfo] = []
+    to_visit = children.get(None, [])[::-1]
+    while to_visit:
+        row = to_visit.pop()
+        ordered.append(row)
+        to_visit.extend(reversed(children.get(row.run_id, [])))
+    return tuple(ordered)
