@@ -1,0 +1,185 @@
+"""What is said of a run: its result, its rows in lists, and what a request amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from retinue.protocol import accounting
+from retinue.protocol.content import Content
+from retinue.protocol.delegation import NO_LIMITS, Features, Limits, StartRequest
+from retinue.protocol.errors import InvalidLimit
+from retinue.protocol.lifecycle import Phase
+from retinue.protocol.log import Cause, Ending, Log
+from retinue.protocol.messages import RunReleased, TurnEnded
+from retinue.protocol.result import (
+    ABORTED,
+    ERROR,
+    HOST_GONE,
+    NO_USAGE,
+    TIMEOUT,
+    RunResult,
+    StopReason,
+    Usage,
+    bounded_diagnostic,
+)
+from retinue.protocol.tree import RunInfo
+
+if TYPE_CHECKING:
+    from retinue.actors._ref import RunRef
+    from retinue.actors.run import RunActor
+
+# An abort for one of these causes has a reason of its own.
+_BY_CAUSE: Final[Mapping[Cause, StopReason]] = {
+    Cause.DEADLINE: TIMEOUT,
+    Cause.HOST: HOST_GONE,
+}
+_NO_OPTIONS: Final[Mapping[str, Any]] = {}
+
+
+def schema_of(features: Features) -> Any:
+    """
+    Make the output schema of a request.
+
+    Raises:
+        InvalidSchema: it is none; all violations are named.
+    """
+    if features.output_schema is None:
+        return None
+    from retinue.protocol.schema import as_schema  # noqa: PLC0415 - jsonschema is slow to import
+
+    return as_schema(features.output_schema)
+
+
+def limits_of(features: Features) -> Limits:
+    """Take the limits of a request; raises InvalidLimit for what is none."""
+    limits: object = features.limits
+    if limits is None:
+        return NO_LIMITS
+    if not isinstance(limits, Limits):
+        raise InvalidLimit(f"limits: expected Limits(...), got {type(limits).__name__}")
+    return limits
+
+
+def options_of(request: StartRequest) -> Mapping[str, Any]:
+    """Return the agent's options, overridden field by field by the request's (VAL-9)."""
+    own = _NO_OPTIONS if request.agent is None else request.agent.options
+    given = request.features.options
+    return {**own, **given} if given else own
+
+
+def turn_outcome(
+    log: Log, fact: TurnEnded, cause: Cause | None
+) -> tuple[StopReason, Content, Usage]:
+    """Say how the turn that was just sealed ended, and what it gave."""
+    events = () if log.latest is None else log.latest.events
+    reason = accounting.stop_reason_one_shot(events, cancelled=fact.ending is Ending.ABORTED)
+    return _refined(reason, fact, cause), accounting.select_output(events), usage_of(events)
+
+
+def usage_of(events: Any) -> Usage:
+    """Add up what was spent; nothing is added where nothing was."""
+    return accounting.usage_of(events)
+
+
+def _refined(reason: StopReason, last: TurnEnded | None, cause: Cause | None) -> StopReason:
+    if reason == ABORTED and cause is not None:
+        return _BY_CAUSE.get(cause, reason)
+    if reason == ERROR and last is not None and last.reason is not None:
+        return StopReason(last.reason)
+    return reason
+
+
+def run_result(actor: RunActor) -> RunResult:
+    """
+    Read a run's result from its own suffix of the log.
+
+    The flags of a live actor say only whether it was cancelled and why (RUN-5, RUN-6).
+    """
+    log, last = actor.log, actor.last
+    own = () if log is None else log.own()
+    cancelled = actor.life.is_stopping
+    crashed = last is not None and last.ending is Ending.ERROR and last.turn == 0
+    if crashed:
+        reason = ERROR
+    elif actor.life.is_resident:
+        reason = accounting.stop_reason_resident(own, cancelled=cancelled)
+    else:
+        reason = accounting.stop_reason_one_shot(own, cancelled=cancelled)
+    reason = _refined(reason, last, actor.cause)
+    structured = diagnostic = error = None
+    if last is not None:
+        structured, error = last.structured, last.error
+        if last.diagnostic is not None:
+            diagnostic = bounded_diagnostic(last.diagnostic)
+    return RunResult(
+        actor.ref.run_id,
+        reason,
+        accounting.select_output(own),
+        structured,
+        diagnostic,
+        accounting.usage_of(own) if own else NO_USAGE,
+        0 if log is None else log.seed_turns,
+        actor.live_children(),
+        error,
+    )
+
+
+def describe(ref: RunRef) -> RunInfo:
+    """Say what a live run is doing; called in a handler, so nothing moves meanwhile."""
+    actor, request = ref.actor, ref.request
+    now = ref.dispatcher.clock.now()
+    latest = ref.started_at
+    if actor is not None and actor.log is not None:
+        latest = actor.log.latest_time or latest
+    return RunInfo(
+        ref.run_id,
+        request.provider,
+        None if ref.parent is None else ref.parent.run_id,
+        request.label,
+        request.name,
+        None if request.agent is None else request.agent.name,
+        ref.depth,
+        "ended" if actor is None else actor.life.phase.value,
+        None,
+        0 if actor is None else actor.open_turn,
+        now - ref.started_at,
+        now - latest,
+        () if actor is None else waits_for(actor),
+        0 if actor is None or actor.inbox is None else len(actor.inbox),
+        NO_USAGE if actor is None or actor.log is None else usage_of(actor.log.own()),
+    )
+
+
+def waits_for(actor: RunActor) -> tuple[str, ...]:
+    """Say what a run waits for, as far as the runtime can see (H22)."""
+    phase = actor.life.phase
+    if phase is Phase.IDLE:
+        return ("inbox",)
+    if phase is Phase.DRAINING:
+        return ("children",)
+    if phase in {Phase.OPENING, Phase.OPENED}:
+        return (f"provider {actor.provider.name}",)
+    if phase is Phase.RELEASING:
+        return actor.live_children() or ("the driver to close",)
+    targets = actor.ref.dispatcher.waits.targets_of(actor.ref)
+    return tuple(str(target.run_id) for target in targets)
+
+
+def describe_ended(fact: RunReleased, ended_at: float) -> RunInfo:
+    """Say how a run ended."""
+    ref, request = fact.ref, fact.ref.request
+    return RunInfo(
+        ref.run_id,
+        request.provider,
+        None if ref.parent is None else ref.parent.run_id,
+        request.label,
+        request.name,
+        None if request.agent is None else request.agent.name,
+        ref.depth,
+        "ended",
+        fact.result.stop_reason,
+        0,
+        ended_at - ref.started_at,
+        usage=fact.result.usage,
+    )

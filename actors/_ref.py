@@ -1,0 +1,152 @@
+"""The ref of a run: its mailbox, its place in the tree, and the mark of a cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from retinue.actors._mailbox import BOUND, PYKKA_MESSAGES, Mailbox
+from retinue.protocol import messages
+from retinue.protocol.content import BLOCK_TYPES, USER_PROMPT, Message, as_content
+from retinue.protocol.errors import BadMessage, MailboxFull
+
+if TYPE_CHECKING:
+    from retinue.actors._dispatcher import Dispatcher
+
+_VOCABULARY: Final = frozenset(
+    value
+    for value in vars(messages).values()
+    if isinstance(value, type) and value.__module__ == messages.__name__
+)
+_KNOWN: Final = (_VOCABULARY | PYKKA_MESSAGES) - messages.BOUNDED
+
+
+class RunRef(Mailbox):
+    """
+    The ref of a run.
+
+    ``parent``, ``first_child`` and the siblings form the tree: a child is linked and
+    unlinked in handlers only, both in O(1). ``mark`` is the reason of a cancel that is on
+    its way; whoever works for the run sees it at the next step edge.
+    """
+
+    __slots__ = (
+        "depth",
+        "first_child",
+        "is_settled",
+        "mark",
+        "next_sibling",
+        "owner_turn",
+        "parent",
+        "previous_sibling",
+        "quota",
+        "release_error",
+        "request",
+        "started_at",
+        "stuck",
+    )
+
+    def __init__(self, actor: Any, dispatcher: Dispatcher, number: int) -> None:
+        super().__init__(actor, dispatcher, number)
+        self.parent: RunRef | None = None
+        self.first_child: RunRef | None = None
+        self.next_sibling: RunRef | None = None
+        self.previous_sibling: RunRef | None = None
+        self.mark: str | None = None
+        # The number of the parent's turn that owns this run; 0 for the parent's run.
+        self.owner_turn = 0
+        self.depth = 0
+        self.is_settled = False
+        self.request: Any = None
+        self.quota: Any = None
+        self.started_at = 0.0
+        self.stuck: tuple[str, ...] = ()
+        self.release_error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<RunRef {self.run_id}>"
+
+    def accepts(self, message: Any) -> Any:
+        """
+        Take vocabulary as it is, and content as a prompt.
+
+        Raises:
+            BadMessage: *message* is neither.
+            MailboxFull: as many messages wait as the mailbox takes.
+        """
+        kind = type(message)
+        if kind in _KNOWN:
+            return message
+        if kind not in messages.BOUNDED:
+            if not isinstance(message, (str, list, tuple, Message)) and kind not in BLOCK_TYPES:
+                raise BadMessage(
+                    f"{self.run_id}: a run takes content or a message of its vocabulary,"
+                    f" not {kind.__name__}"
+                )
+            message = messages.Prompt(Message(as_content(message), USER_PROMPT), None, True)
+        with self.dispatcher.lock:
+            if self.load >= BOUND:
+                raise MailboxFull(
+                    f"{self.run_id}: {BOUND} messages wait already; send again when some are taken"
+                )
+            self.load += 1
+        return message
+
+    def unload(self, count: int = 1) -> None:
+        """Note that *count* bounded messages wait no more."""
+        with self.dispatcher.lock:
+            self.load -= count
+
+    def link(self, child: RunRef) -> None:
+        """Hang *child* in as the newest child."""
+        first = self.first_child
+        child.next_sibling = first
+        if first is not None:
+            first.previous_sibling = child
+        self.first_child = child
+
+    def unlink(self, child: RunRef) -> None:
+        """Take *child* out."""
+        before, after = child.previous_sibling, child.next_sibling
+        if before is not None:
+            before.next_sibling = after
+        elif self.first_child is child:
+            self.first_child = after
+        if after is not None:
+            after.previous_sibling = before
+        child.next_sibling = child.previous_sibling = None
+
+    def children(self) -> Iterator[RunRef]:
+        """Iterate over the live children, newest first."""
+        child = self.first_child
+        while child is not None:
+            following = child.next_sibling
+            yield child
+            child = following
+
+    def subtree(self) -> list[RunRef]:
+        """Return everything below, parents before children; iterative, any depth."""
+        found: list[RunRef] = []
+        to_visit = list(self.children())
+        while to_visit:
+            ref = to_visit.pop()
+            found.append(ref)
+            to_visit.extend(ref.children())
+        return found
+
+    def mark_subtree(self, reason: str) -> list[RunRef]:
+        """
+        Mark everything below that is not marked yet.
+
+        Returns:
+            The newly marked, leaves first, so that their owners end them in that order.
+        """
+        found: list[RunRef] = []
+        to_visit = [ref for ref in self.children() if ref.mark is None]
+        while to_visit:
+            ref = to_visit.pop()
+            ref.mark = reason
+            found.append(ref)
+            to_visit.extend(child for child in ref.children() if child.mark is None)
+        found.reverse()
+        return found

@@ -1,0 +1,380 @@
+"""
+Reply: a pykka Future that can also be awaited without blocking the loop.
+
+``.get(timeout=...)`` in sync code, ``await`` in asyncio, ``yield from`` in a generator.
+A Reply holds its value in place and makes a lock only when a thread really has to wait.
+"""
+
+from __future__ import annotations
+
+import functools
+import queue
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+
+import pykka
+
+from retinue.actors import _context
+from retinue.protocol.errors import AskCycle
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+T = TypeVar("T")
+M = TypeVar("M")
+R = TypeVar("R")
+Callback = Callable[["Reply[Any]"], None]
+ExcInfo = tuple[type[BaseException] | None, BaseException | None, "TracebackType | None"]
+
+# Guards the hand-over between a resolver and those who subscribe, for a few bytecodes.
+_LOCK: Final = threading.Lock()
+
+
+class Pump(Protocol):
+    """A dispatcher that has to be driven by whoever waits."""
+
+    def wait_for(self, reply: Reply[Any], timeout: float | None) -> bool:
+        """Drive until *reply* is resolved; False when *timeout* came first."""
+        ...
+
+
+class Waits(Protocol):
+    """Who waits for whom; refuses what would close a circle."""
+
+    def enter(self, waiter: Any, target: Any) -> None:
+        """Note that *waiter* waits for *target*; raises AskCycle."""
+        ...
+
+    def leave(self, waiter: Any, target: Any) -> None:
+        """Forget one such note."""
+        ...
+
+
+class Reply(pykka.Future[T]):
+    """
+    The answer to one operation, once.
+
+    Args:
+        pump: the deterministic dispatcher that a waiting thread has to drive, if any.
+        target: the ref of the run that will answer, where one run is waited for; used to
+            report ask cycles at once.
+    """
+
+    __slots__ = ("_callbacks", "_done", "_error", "_value", "on_abandon", "pump", "target")
+
+    def __init__(self, pump: Pump | None = None, target: Any = None) -> None:
+        # pykka's own __init__ would only fill two attributes that are never looked at.
+        self._done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: Callback | list[Callback] | None = None
+        self.on_abandon: Callable[[], None] | None = None
+        self.pump = pump
+        self.target = target
+
+    def __repr__(self) -> str:
+        if not self._done:
+            return "<Reply pending>"
+        if self._error is not None:
+            return f"<Reply failed {self._error!r}>"
+        return f"<Reply {self._value!r}>"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the answer is there; ``get`` then returns at once."""
+        return self._done
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error that was answered, or None while pending and after a value."""
+        return self._error
+
+    def resolve(self, value: Any = None) -> bool:
+        """Set the value unless there is an answer already; returns whether it was set."""
+        return self._finish(value, None)
+
+    def fail(self, error: BaseException) -> bool:
+        """Set an error unless there is an answer already; returns whether it was set."""
+        return self._finish(None, error)
+
+    def _finish(self, value: Any, error: BaseException | None) -> bool:
+        with _LOCK:
+            if self._done:
+                return False
+            self._value = value
+            self._error = error
+            self._done = True
+            callbacks, self._callbacks = self._callbacks, None
+        if callbacks is None:
+            return True
+        if isinstance(callbacks, list):
+            for callback in callbacks:
+                callback(self)
+        else:
+            callbacks(self)
+        return True
+
+    def on_done(self, callback: Callback) -> None:
+        """
+        Call *callback* with this Reply when it is resolved; at once if it is.
+
+        Runs on the thread that resolves, which may be the dispatcher's: it must not block
+        and must not raise.
+        """
+        with _LOCK:
+            if not self._done:
+                if self._callbacks is None:
+                    self._callbacks = callback
+                elif isinstance(self._callbacks, list):
+                    self._callbacks.append(callback)
+                else:
+                    self._callbacks = [self._callbacks, callback]
+                return
+        callback(self)
+
+    def forget(self, callback: Callback) -> None:
+        """Take a callback back; one that has run or never was is ignored."""
+        with _LOCK:
+            if self._callbacks is callback:
+                self._callbacks = None
+            elif isinstance(self._callbacks, list) and callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+    def set(self, value: T | None = None) -> None:
+        """Set the value; raises ``queue.Full`` when there is an answer, as pykka does."""
+        if not self.resolve(value):
+            raise queue.Full
+
+    def set_exception(self, exc_info: ExcInfo | None = None) -> None:
+        """Set an error, the current one by default; raises ``queue.Full`` as pykka does."""
+        kind, error, trace = exc_info or sys.exc_info()
+        if error is None:
+            error = kind() if kind is not None else RuntimeError("no exception to set")
+        if trace is not None:
+            error = error.with_traceback(trace)
+        if not self.fail(error):
+            raise queue.Full
+
+    def set_get_hook(self, func: Callable[[float | None], T]) -> None:
+        """Compute the value by *func* when it is first asked for; raises ``queue.Full``."""
+        if self._done:
+            raise queue.Full
+        self._get_hook = func
+
+    def get(self, *, timeout: float | None = None) -> T:
+        """
+        Wait for the answer and return it.
+
+        A time-out only stops waiting; what was asked goes on.
+
+        Args:
+            timeout: seconds; None waits without limit.
+
+        Raises:
+            pykka.Timeout: no answer came in time.
+            WouldBlock: waiting here would stop what is waited for.
+            AskCycle: the run that would answer waits, in the end, for this one.
+            Exception: the answer is an error.
+        """
+        if not self._done:
+            hook = getattr(self, "_get_hook", None)
+            if hook is not None:
+                self.resolve(hook(timeout))
+            else:
+                self._wait(timeout)
+        return self.outcome()
+
+    def outcome(self) -> T:
+        """Return the value that is there, or raise the error."""
+        if self._error is not None:
+            raise self._error
+        return cast("T", self._value)
+
+    def _wait(self, timeout: float | None) -> None:
+        _context.check_may_wait("get()")
+        scope = _context.CURRENT.get()
+        if scope is None:
+            arrived = self.wait_for(timeout)
+        else:
+            scope.check()
+            with Waiting(self, scope):
+                arrived = scope.wait(self, timeout)
+        if not arrived:
+            raise pykka.Timeout(f"{timeout} seconds")
+
+    def wait_for(self, timeout: float | None) -> bool:
+        """Wait on this thread; False when *timeout* came first."""
+        if self._done:
+            return True
+        if self.pump is not None:
+            return self.pump.wait_for(self, timeout)
+        bell = threading.Lock()
+        bell.acquire()
+
+        def ring(_: Reply[Any]) -> None:
+            bell.release()
+
+        self.on_done(ring)
+        if bell.acquire(timeout=-1 if timeout is None else max(timeout, 0.0)):
+            return True
+        self.forget(ring)
+        return self._done
+
+    def __await__(self) -> Generator[Any, None, T]:  # type: ignore[override]
+        if not self._done:
+            from retinue.actors._loop import wait_on_loop  # noqa: PLC0415 - asyncio
+
+            yield from wait_on_loop(self)
+        return self.outcome()
+
+    def __iter__(self) -> Generator[Any, Any, T]:  # type: ignore[override]
+        if not self._done:
+            yield self
+        return self.outcome()
+
+    def map(self, func: Callable[[T], M]) -> Reply[M]:
+        """Return a Reply with *func* of the value, computed by whoever first asks."""
+        return Derived((self,), lambda values: func(values[0]))
+
+    def filter(self: Any, func: Callable[[Any], bool]) -> Reply[Iterable[Any]]:  # type: ignore[override]
+        """Return a Reply with the items of the value that pass *func*."""
+        return Derived((self,), lambda values: [item for item in values[0] if func(item)])
+
+    def reduce(self: Any, func: Callable[[Any, Any], Any], *args: Any) -> Reply[Any]:  # type: ignore[override]
+        """Return a Reply with the items of the value folded by *func*."""
+        return Derived((self,), lambda values: functools.reduce(func, values[0], *args))
+
+    def join(self: Any, *futures: pykka.Future[Any]) -> Reply[Iterable[Any]]:  # type: ignore[override]
+        """Return a Reply with the values of this one and all *futures*, in order."""
+        return Derived((self, *futures), list)
+
+    def abandon(self) -> None:
+        """Say that nobody will take the answer: a start is cancelled by it."""
+        if self.on_abandon is not None:
+            self.on_abandon()
+
+
+class Derived(Reply[T]):
+    """A Reply computed from others, on the thread or in the task that first asks for it."""
+
+    __slots__ = ("_compute", "_sources")
+
+    def __init__(
+        self, sources: tuple[pykka.Future[Any], ...], compute: Callable[[list[Any]], T]
+    ) -> None:
+        first = sources[0]
+        super().__init__(first.pump if isinstance(first, Reply) else None)
+        self._sources = sources
+        self._compute = compute
+
+    @property
+    def sources(self) -> tuple[pykka.Future[Any], ...]:
+        """What has to be there before the value can be computed."""
+        return self._sources
+
+    def _wait(self, timeout: float | None) -> None:
+        for source in self._sources:
+            source.get(timeout=timeout)
+        self.compute()
+
+    def compute(self) -> None:
+        """Take the sources' answers, which must be there, and settle."""
+        try:
+            self.resolve(self._compute([source.get(timeout=0) for source in self._sources]))
+        except Exception as error:  # noqa: BLE001 - the error is the answer
+            self.fail(error)
+
+    def __iter__(self) -> Generator[Any, Any, T]:  # type: ignore[override]
+        for source in self._sources:
+            if isinstance(source, Reply) and not source.is_done:
+                yield source
+        if not self._done:
+            self.compute()
+        return self.outcome()
+
+
+class Waiting:
+    """While open, a scope's run is known to wait for the run that a Reply comes from."""
+
+    __slots__ = ("_reply", "_scope")
+
+    def __init__(self, reply: Reply[Any], scope: Any = None) -> None:
+        self._reply = reply
+        self._scope: Any = scope or _context.CURRENT.get()
+
+    def __enter__(self) -> None:
+        if self._reply.target is not None and self._scope is not None:
+            self._scope.workplace.waits.enter(self._scope.ref, self._reply.target)
+
+    def __exit__(self, *_: object) -> None:
+        if self._reply.target is not None and self._scope is not None:
+            self._scope.workplace.waits.leave(self._scope.ref, self._reply.target)
+
+
+class WaitGraph:
+    """Which run waits for which, of one runtime. Any thread may enter and leave."""
+
+    __slots__ = ("_lock", "_targets")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._targets: dict[Any, list[Any]] = {}
+
+    def enter(self, waiter: Any, target: Any) -> None:
+        """
+        Note that *waiter* waits for *target*.
+
+        Raises:
+            AskCycle: *target* waits for *waiter*, directly or through others.
+        """
+        with self._lock:
+            path = self._path(target, waiter)
+            if path is not None:
+                cycle = [str(ref.run_id) for ref in (waiter, *path)]
+                raise AskCycle(f"{cycle[0]}: would wait for itself: {' → '.join(cycle)}", cycle)
+            self._targets.setdefault(waiter, []).append(target)
+
+    def leave(self, waiter: Any, target: Any) -> None:
+        """Forget one such note."""
+        with self._lock:
+            targets = self._targets.get(waiter)
+            if targets is not None and target in targets:
+                targets.remove(target)
+                if not targets:
+                    del self._targets[waiter]
+
+    def check(self, waiter: Any, target: Any) -> None:
+        """Refuse, without noting anything, what would close a circle; raises AskCycle."""
+        self.enter(waiter, target)
+        self.leave(waiter, target)
+
+    def targets_of(self, waiter: Any) -> list[Any]:
+        """Return for whom *waiter* waits now."""
+        with self._lock:
+            return list(self._targets.get(waiter, ()))
+
+    def _path(self, start: Any, goal: Any) -> list[Any] | None:
+        if start is goal:
+            return [start]
+        came_from: dict[Any, Any] = {start: None}
+        to_visit = [start]
+        while to_visit:
+            ref = to_visit.pop()
+            for target in self._targets.get(ref, ()):
+                if target in came_from:
+                    continue
+                came_from[target] = ref
+                if target is goal:
+                    path = [target]
+                    while came_from[path[-1]] is not None:
+                        path.append(came_from[path[-1]])
+                    return path[::-1]
+                to_visit.append(target)
+        return None
+
+
+def gather(replies: Iterable[Reply[Any]]) -> list[Any]:
+    """Return the values of Replies that are all resolved; raises the first error."""
+    return [reply.outcome() for reply in replies]

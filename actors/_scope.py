@@ -1,0 +1,262 @@
+"""
+Scopes: one piece of a behaviour's work, under way on a thread, a loop or in its actor.
+
+A scope says for whom work is done and whether it still is wanted. It is tripped once;
+waits for Replies inside it end then, whatever they wait for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Final
+
+from retinue.actors._context import CURRENT
+from retinue.actors._reply import Reply, Waiting
+from retinue.protocol.errors import Cancelled
+from retinue.protocol.provider import Outcome
+
+if TYPE_CHECKING:
+    from retinue.actors._workplace import ActorWorkplace
+
+Done = Callable[[Outcome], None]
+
+# A generator's step that takes longer is reported, from design.md section 5.
+STALL_SECONDS: Final = 0.1
+
+
+class Scope:
+    """One piece of work of one turn, and whether it is still wanted."""
+
+    __slots__ = ("_listeners", "is_done", "stopped", "turn", "workplace")
+
+    def __init__(self, workplace: ActorWorkplace, turn: int) -> None:
+        self.workplace = workplace
+        self.turn = turn
+        self.stopped: str | None = None
+        self.is_done = False
+        self._listeners: list[Callable[[], object]] | None = None
+
+    @property
+    def ref(self) -> Any:
+        """The ref of the run that the work is done for."""
+        return self.workplace.ref
+
+    def check(self) -> None:
+        """
+        Refuse to go on with work that nobody wants any more.
+
+        Raises:
+            Cancelled: the turn was stopped, or the run is marked to end.
+        """
+        reason = self.stopped or self.workplace.ref.mark
+        if reason is not None:
+            raise Cancelled(f"{self.workplace.run_id}: {reason}")
+
+    def cancel(self, reason: str) -> None:
+        """Trip the scope; every wait inside it ends. Safe from any thread."""
+        with self.workplace.lock:
+            if self.stopped is not None:
+                return
+            self.stopped = reason
+            listeners, self._listeners = self._listeners, None
+        for listener in listeners or ():
+            listener()
+
+    def on_trip(self, listener: Callable[[], object]) -> None:
+        """Call *listener* when the scope trips; at once if it has."""
+        with self.workplace.lock:
+            if self.stopped is None:
+                if self._listeners is None:
+                    self._listeners = []
+                self._listeners.append(listener)
+                return
+        listener()
+
+    def forget(self, listener: Callable[[], object]) -> None:
+        """Take a listener back."""
+        with self.workplace.lock:
+            if self._listeners is not None and listener in self._listeners:
+                self._listeners.remove(listener)
+
+    def wait(self, reply: Reply[Any], timeout: float | None) -> bool:
+        """
+        Wait on a behaviour's thread for *reply*, or until the scope trips.
+
+        Raises:
+            Cancelled: it tripped.
+        """
+        either: Reply[Any] = Reply(reply.pump)
+
+        def resolved(_: Reply[Any]) -> None:
+            either.resolve()
+
+        self.on_trip(either.resolve)
+        reply.on_done(resolved)
+        try:
+            either.wait_for(timeout)
+        finally:
+            self.forget(either.resolve)
+            reply.forget(resolved)
+        if reply.is_done:
+            return True
+        self.check()
+        return False
+
+    def run(self, function: Callable[[], Any], done: Done) -> None:
+        """Run a blocking function here, on a worker's thread, and say how it ended."""
+        CURRENT.set(self)
+        try:
+            self.check()
+            outcome = Outcome(function())
+        except BaseException as error:  # noqa: BLE001 - nothing leaves a worker (H85)
+            outcome = Outcome(error=error)
+        finally:
+            CURRENT.set(None)
+        self.is_done = True
+        done(outcome)
+
+
+class Resume:
+    """A letter to oneself: a generator may go on."""
+
+    __slots__ = ("stepping",)
+
+    def __init__(self, stepping: Stepping) -> None:
+        self.stepping = stepping
+
+
+class Stepping(Scope):
+    """A generator that is stepped inside its actor; it yields Replies, or nothing."""
+
+    __slots__ = ("_done", "_generator", "_waits_for")
+
+    def __init__(
+        self,
+        workplace: ActorWorkplace,
+        turn: int,
+        generator: Generator[Any, Any, Any],
+        done: Done,
+    ) -> None:
+        super().__init__(workplace, turn)
+        self._generator = generator
+        self._done = done
+        self._waits_for: Reply[Any] | None = None
+
+    def cancel(self, reason: str) -> None:
+        """Close the generator now, so that every ``finally`` in it runs; in the actor only."""
+        if self.is_done:
+            return
+        super().cancel(reason)
+        self._stop_waiting()
+        error: BaseException = Cancelled(f"{self.workplace.run_id}: {reason}")
+        try:
+            self._timed(self._generator.close)
+        except BaseException as raised:  # noqa: BLE001 - a clean-up that fails ends all the same
+            error = raised
+        self._end(Outcome(error=error))
+
+    def resume(self) -> None:
+        """Go on, with the answer where one was waited for."""
+        if self.is_done:
+            return
+        reply = self._waits_for
+        self._stop_waiting()
+        if reply is None:
+            self.advance(None)
+        elif reply.error is not None:
+            self.advance(None, reply.error)
+        else:
+            self.advance(reply.outcome())
+
+    def advance(self, value: Any, error: BaseException | None = None) -> None:
+        """Step until the generator waits for something that is not there yet."""
+        try:
+            while True:
+                yielded = self._timed(self._send, value, error)
+                if yielded is None:
+                    self._post()
+                    return
+                if not isinstance(yielded, Reply):
+                    value, error = None, _not_a_reply(yielded)
+                elif yielded.is_done:
+                    value, error = yielded._value, yielded.error  # noqa: SLF001
+                else:
+                    self._waits_for = yielded
+                    Waiting(yielded, self).__enter__()  # raises AskCycle
+                    yielded.on_done(self._post)
+                    return
+        except StopIteration as stop:
+            self._end(Outcome(stop.value))
+        except BaseException as raised:  # noqa: BLE001 - nothing leaves a step (H85)
+            self._waits_for = None
+            self._end(Outcome(error=raised))
+
+    def _send(self, value: Any, error: BaseException | None) -> Any:
+        if error is not None:
+            return self._generator.throw(error)
+        return self._generator.send(value)
+
+    def _timed(self, function: Callable[..., Any], *args: Any) -> Any:
+        started = time.perf_counter()
+        CURRENT.set(self)
+        try:
+            return function(*args)
+        finally:
+            CURRENT.set(None)
+            taken = time.perf_counter() - started
+            if taken > STALL_SECONDS:
+                self.workplace.stalled(taken)
+
+    def _post(self, _: Reply[Any] | None = None) -> None:
+        self.workplace.report(Resume(self))
+
+    def _stop_waiting(self) -> None:
+        reply, self._waits_for = self._waits_for, None
+        if reply is not None:
+            reply.forget(self._post)
+            Waiting(reply, self).__exit__()
+
+    def _end(self, outcome: Outcome) -> None:
+        self.is_done = True
+        self._done(outcome)
+
+    @property
+    def waits_for(self) -> Reply[Any] | None:
+        """The Reply that the generator waits for, if it does."""
+        return self._waits_for
+
+
+def _not_a_reply(yielded: object) -> TypeError:
+    return TypeError(
+        f"a generator behaviour yields Replies, as in 'yield from turn.start(...)', or nothing"
+        f" to let others run; it yielded {type(yielded).__name__}"
+    )
+
+
+class ThreadScope(Scope):
+    """A blocking function on a thread; it can be woken out of waits, not stopped."""
+
+    __slots__ = ()
+
+
+class LoopScope(Scope):
+    """A coroutine on the loop; cancelling cancels its task."""
+
+    __slots__ = ("_work",)
+
+    def __init__(self, workplace: ActorWorkplace, turn: int) -> None:
+        super().__init__(workplace, turn)
+        self._work: Any = None
+
+    def attach(self, work: Any) -> None:
+        """Take the task's handle."""
+        self._work = work
+
+    def cancel(self, reason: str) -> None:
+        """Cancel the task; its clean-up runs on the loop."""
+        super().cancel(reason)
+        if self._work is not None and not self.is_done:
+            self._work.cancel()
+
+

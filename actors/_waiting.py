@@ -1,0 +1,138 @@
+"""Waiting for several runs at once: all, the first, or each as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from retinue.actors._reply import Reply
+from retinue.actors.handle import Run
+from retinue.protocol.errors import InvalidRequest
+from retinue.protocol.result import Unfinished
+
+if TYPE_CHECKING:
+    from retinue.actors._dispatcher import Dispatcher
+
+ALL: Final = "all"
+FIRST: Final = "first"
+
+
+def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
+    """Return a Reply of how *item*, a Run or a Reply of one, comes out; it never fails."""
+    if isinstance(item, Run):
+        source: Reply[Any] = item.result
+    elif isinstance(item, Reply):
+        source = item
+    else:
+        raise InvalidRequest(
+            f"wait: expected runs or Replies of runs, got {type(item).__name__}"
+        )
+    out: Reply[Any] = Reply(pump)
+
+    def settle(reply: Reply[Any]) -> None:
+        if reply.error is not None:
+            out.resolve(reply.error)
+            return
+        value = reply.outcome()
+        if isinstance(value, Run):
+            value.result.on_done(settle)
+        else:
+            out.resolve(value)
+
+    source.on_done(settle)
+    return out
+
+
+def _unfinished(item: Any, timeout: float | None) -> Unfinished:
+    if isinstance(item, Reply) and item.is_done and item.error is None:
+        item = item.outcome()
+    return Unfinished(item.id if isinstance(item, Run) else "", timeout)
+
+
+def wait_for_runs(
+    dispatcher: Dispatcher, runs: Sequence[Any], timeout: float | None, return_when: str
+) -> Reply[list[Any]]:
+    """
+    Wait for runs; the Reply has one outcome per input, in order.
+
+    An outcome is a RunResult, the error of a start that failed, or Unfinished.
+
+    Args:
+        timeout: seconds of the runtime's clock; None waits without limit.
+        return_when: ``all``, or ``first`` for as soon as one has an outcome.
+    """
+    answer: Reply[list[Any]] = Reply(dispatcher.pump)
+    items = list(runs)
+    if return_when not in {ALL, FIRST}:
+        answer.fail(InvalidRequest(f"return_when: expected 'all' or 'first', got {return_when!r}"))
+        return answer
+    try:
+        outcomes = [_outcome_reply(item, dispatcher.pump) for item in items]
+    except InvalidRequest as error:
+        answer.fail(error)
+        return answer
+    if not items:
+        answer.resolve([])
+        return answer
+
+    def collect() -> None:
+        answer.resolve(
+            [
+                outcome.outcome() if outcome.is_done else _unfinished(item, timeout)
+                for item, outcome in zip(items, outcomes, strict=True)
+            ]
+        )
+
+    timer = None if timeout is None else dispatcher.after(timeout, collect)
+    wanted = 1 if return_when == FIRST else len(items)
+    came: list[None] = []
+
+    def one_came(_: Reply[Any]) -> None:
+        came.append(None)  # list.append is atomic; a count would need a lock
+        if len(came) >= wanted and not answer.is_done:
+            if timer is not None:
+                timer.cancel()
+            collect()
+
+    for outcome in outcomes:
+        outcome.on_done(one_came)
+    return answer
+
+
+class AsCompleted:
+    """The outcomes of runs, each as it comes; iterate with ``for`` or ``async for``."""
+
+    def __init__(self, dispatcher: Dispatcher, runs: Iterable[Any], timeout: float | None) -> None:
+        self._timeout = timeout
+        self._left = [_outcome_reply(item, dispatcher.pump) for item in runs]
+        self._dispatcher = dispatcher
+        self._came: list[Reply[Any]] = []
+        self._next: Reply[None] = Reply(dispatcher.pump)
+        for outcome in self._left:
+            outcome.on_done(self._arrived)
+
+    def _arrived(self, outcome: Reply[Any]) -> None:
+        self._came.append(outcome)
+        self._next.resolve()
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def _take(self, taken: int) -> Any:
+        """Return the outcome number *taken*, or None when it has not come."""
+        if len(self._came) > taken:
+            return self._came[taken]
+        self._next = Reply(self._dispatcher.pump)
+        return self._came[taken] if len(self._came) > taken else None
+
+    def __iter__(self) -> Iterator[Any]:
+        for taken in range(len(self._left)):
+            while (outcome := self._take(taken)) is None:
+                self._next.get(timeout=self._timeout)
+            yield outcome.outcome()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        for taken in range(len(self._left)):
+            while (outcome := self._take(taken)) is None:
+                await self._next
+            yield outcome.outcome()

@@ -1,0 +1,206 @@
+"""The workplace of a driver: all that a provider may touch of the runtime."""
+
+from __future__ import annotations
+
+import contextvars
+import random
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from retinue.actors._clock import Timer
+from retinue.actors._context import CURRENT
+from retinue.actors._reply import Reply, WaitGraph
+from retinue.actors._scope import LoopScope, Scope, Stepping, ThreadScope
+from retinue.protocol import messages
+from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
+from retinue.protocol.errors import DeadRun, InvalidLimit
+from retinue.protocol.provider import Outcome
+
+if TYPE_CHECKING:
+    from retinue.actors._ref import RunRef
+
+Done = Callable[[Outcome], None]
+
+
+class ActorWorkplace:
+    """
+    Implements the Workplace of the protocol for one run.
+
+    Every method may be called from any thread. Facts that come after the run has ended
+    are dropped: nobody is left to whom they mean anything.
+    """
+
+    __slots__ = ("_random", "ref", "service")
+
+    def __init__(self, ref: RunRef, service: Any) -> None:
+        self.ref = ref
+        self.service = service
+        self._random: random.Random | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self.ref.run_id
+
+    @property
+    def run(self) -> Any:
+        """The run, as its callers hold it."""
+        return self.service.handle_of(self.ref)
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the run is marked to end, or None."""
+        return self.ref.mark
+
+    @property
+    def lock(self) -> Any:
+        """The dispatcher's lock, for a few bytecodes at a time."""
+        return self.ref.dispatcher.lock
+
+    @property
+    def waits(self) -> WaitGraph:
+        """Who waits for whom in this runtime."""
+        return self.ref.dispatcher.waits
+
+    @property
+    def random(self) -> random.Random:
+        """The run's own random numbers, keyed by the runtime's seed and its place in the tree."""
+        if self._random is None:
+            self._random = self.service.random_for(self.ref)
+        return self._random
+
+    def now(self) -> float:
+        """Return the runtime's clock, in seconds."""
+        return self.ref.dispatcher.clock.now()
+
+    def report(self, fact: object) -> None:
+        """Tell the run's actor a fact; within its own handler it is next, without a letter."""
+        ref = self.ref
+        if ref.dispatcher.is_running(ref):
+            if ref.actor is not None:
+                ref.actor.facts.append(fact)
+        else:
+            ref.dispatcher.put(ref, fact, None)
+
+    def ask(self, message: object, target: Any = None) -> Reply[Any]:
+        """Ask the run's own actor; returns a Reply."""
+        ref = self.ref
+        reply: Reply[Any] = Reply(ref.dispatcher.pump, target)
+        if not ref.dispatcher.put(ref, message, reply):
+            reply.fail(DeadRun(f"{ref.run_id}: has ended"))
+        return reply
+
+    def stalled(self, seconds: float) -> None:
+        """Report that a step has blocked the dispatcher."""
+        if not self.ref.dispatcher.is_deterministic:
+            self.service.stalled(self.ref, seconds)
+
+    def on_thread(self, function: Callable[[], Any], done: Done, turn: int) -> ThreadScope:
+        """Run a blocking function on a thread of its own; the pool grows as needed."""
+        scope = ThreadScope(self, turn)
+        self.ref.dispatcher.on_thread(lambda: scope.run(function, done), self.run_id)
+        return scope
+
+    def on_loop(self, coroutine: Coroutine[Any, Any, Any], done: Done, turn: int) -> LoopScope:
+        """Run a coroutine as a task on the runtime's loop."""
+        scope = LoopScope(self, turn)
+
+        def finished(outcome: Outcome) -> None:
+            scope.is_done = True
+            done(outcome)
+
+        context = contextvars.Context()
+        context.run(CURRENT.set, scope)
+        scope.attach(self.ref.dispatcher.on_loop(coroutine, finished, context))
+        return scope
+
+    def step(self, generator: Generator[Any, Any, Any], done: Done, turn: int) -> Stepping:
+        """Step a generator inside the run's actor; call this in a handler of it."""
+        stepping = Stepping(self, turn, generator, done)
+        stepping.advance(None)
+        return stepping
+
+    def after(self, seconds: float, fact: object) -> Timer:
+        """Tell the run's actor *fact* in *seconds* of the runtime's clock."""
+        return self.ref.dispatcher.after(seconds, lambda: self.report(fact))
+
+    def call(self, function: Callable[[], Any]) -> Reply[Any]:
+        """Run a blocking function on the bounded pool; returns a Reply."""
+        dispatcher = self.ref.dispatcher
+        reply: Reply[Any] = Reply(dispatcher.pump)
+        outer = CURRENT.get()
+        scope = ThreadScope(self, 0 if outer is None else outer.turn)
+
+        def finished(outcome: Outcome) -> None:
+            error = outcome.error
+            if error is None:
+                reply.resolve(outcome.value)
+            elif isinstance(error, Exception):
+                reply.fail(error)
+            else:  # never let a foreign BaseException loose in a step or a task (H85)
+                reply.fail(RuntimeError(f"{self.run_id}: {type(error).__name__}: {error}"))
+
+        dispatcher.on_pool(lambda: scope.run(function, finished), self.run_id)
+        return reply
+
+    def sleep(self, seconds: float) -> Reply[None]:
+        """Return a Reply that resolves in *seconds* of the runtime's clock."""
+        if not isinstance(seconds, (int, float)) or not 0 <= seconds < float("inf"):
+            raise InvalidLimit(f"sleep: expected seconds from 0, got {seconds!r}")
+        reply: Reply[None] = Reply(self.ref.dispatcher.pump)
+        timer = self.ref.dispatcher.after(seconds, reply.resolve)
+        reply.on_abandon = timer.cancel
+        return reply
+
+    def start(
+        self, provider: str, prompt: object, turn: int, options: Mapping[str, Any]
+    ) -> Reply[Any]:
+        """Start a child of the run; returns a Reply that resolves with its Run."""
+        reply: Reply[Any] = self.service.start(
+            provider, prompt, parent=self.ref, turn=turn, **options
+        )
+        return reply
+
+    def open(self, agent: object, turn: int, options: Mapping[str, Any]) -> Reply[Any]:
+        """Open a resident child of the run; returns a Reply that resolves with its Run."""
+        reply: Reply[Any] = self.service.open(agent, parent=self.ref, turn=turn, **options)
+        return reply
+
+    def say(self, verb: str, run: Any, content: object) -> Reply[Any]:
+        """Tell, ask, steer or inject another run as this one; returns a Reply."""
+        reply: Reply[Any] = run.say(verb, content, self.ref)
+        return reply
+
+    def report_up(self, content: object) -> Reply[Any]:
+        """Send *content* to the parent as a report; returns a Reply that it was accepted."""
+        parent = self.ref.parent
+        if parent is None:
+            reply: Reply[Any] = Reply(self.ref.dispatcher.pump)
+            reply.fail(DeadRun(f"{self.run_id}: has no parent to report to"))
+            return reply
+        blocks = as_content(content, "report")
+        summary = clip(text_of(blocks)) or "a report"
+        source = Source(Kind.CHILD, Form.REPORT, self.run_id, summary)
+        return parent.request(messages.Report(Message(blocks, source), self.ref))
+
+    def wait(
+        self, runs: Sequence[Any], timeout: float | None, return_when: str
+    ) -> Reply[list[Any]]:
+        """Wait for runs; returns a Reply with one outcome per input, in order."""
+        reply: Reply[list[Any]] = self.service.wait(runs, timeout, return_when)
+        return reply
+
+    def peer(self, name: str) -> Reply[Any]:
+        """Find a resident by name; returns a Reply with its Run."""
+        reply: Reply[Any] = self.service.route(name, self.ref)
+        return reply
+
+    def history(self) -> tuple[Message, ...]:
+        """Return the messages of the completed turns; call this before the turn goes on."""
+        actor = self.ref.actor
+        return () if actor is None else actor.completed_messages()
+
+
+def current_scope() -> Scope | None:
+    """Return the piece of work that runs here, or None outside of behaviours."""
+    return CURRENT.get()

@@ -1,0 +1,307 @@
+"""
+The registry: the one actor of a runtime that admits, finds, supervises and stops runs.
+
+Rule: a check and what follows from it are one handler. A handler that raises answers its
+asker and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pykka
+from loguru import logger
+
+from retinue.actors import _outcomes
+from retinue.actors._admission import Admission
+from retinue.actors._mailbox import LATER
+from retinue.actors._observers import tell_one
+from retinue.actors._reply import Reply
+from retinue.protocol import messages
+from retinue.protocol.delegation import Limits
+from retinue.protocol.errors import Closing, NoSuchRun, NotAllowed
+from retinue.protocol.events import ProviderAdded, ProviderRemoved, RunEnded
+from retinue.protocol.log import Cause
+from retinue.protocol.tree import RunInfo, RunTree, in_preorder
+
+if TYPE_CHECKING:
+    from retinue.actors._ref import RunRef
+
+# How many ended runs can still be found by their id and are shown in trees.
+RETAINED = 1000
+
+
+class RegistryActor(Admission):
+    """
+    Admits, publishes and supervises the runs of one runtime.
+
+    Its handlers run on the runtime's dispatcher, and an asking thread may run a question
+    of its own. It alone is entered in pykka's registry, so that stopping all actors of
+    the process ends the whole tree.
+    """
+
+    HANDLERS: ClassVar[dict[type, Callable[[Any, Any], Any]]] = {}
+
+    def __init__(self, service: Any, limits: Limits) -> None:
+        super().__init__(service, limits)
+        self._watchers: dict[int, list[Any]] = {}
+        self._ended: dict[int, messages.RunReleased] = {}
+        self._ended_at: dict[int, float] = {}
+        self._drainers: list[Reply[Any]] = []
+        self._stuck: tuple[str, ...] = ()
+
+    def on_receive(self, message: Any) -> Any:
+        """Handle one message of the vocabulary."""
+        handler = self.HANDLERS.get(type(message))
+        if handler is None:
+            return super().on_receive(message)
+        return handler(self, message)
+
+    def on_failure(self, *error: Any) -> None:
+        """Log that a handler raised for a message that nobody waits for."""
+        logger.error("the registry raised {!r}", error[1])
+
+    # Providers.
+
+    def on_register(self, order: messages.RegisterProvider) -> str:
+        """Enter a provider; an observer that raises takes it out again (REG-5)."""
+        name = self.providers.add(order.provider)
+        try:
+            self.observers.tell_or_raise(ProviderAdded(name))
+        except BaseException:
+            self.providers.remove(name, order.provider)
+            self.observers.tell(ProviderRemoved(name))
+            raise
+        return name
+
+    def on_unregister(self, order: messages.UnregisterProvider) -> bool:
+        """Remove one registration; live runs go on (REG-14)."""
+        if not self.providers.remove(order.name, order.provider):
+            return False
+        self.observers.tell(ProviderRemoved(order.name))
+        return True
+
+    def on_list_providers(self, _: messages.ListProviders) -> tuple[str, ...]:
+        """Return the registered names, in the order of registration."""
+        return self.providers.names()
+
+    def on_find_provider(self, order: messages.FindProvider) -> Any:
+        """Return one registered provider, or None (REG-1)."""
+        return self.providers.peek(order.name)
+
+    # Ends.
+
+    def on_settled(self, fact: messages.RunSettled) -> None:
+        """Free the run's place: its result is about to be known (H50)."""
+        fact.ref.quota.give_back()
+        self.after_room_came()
+
+    def on_released(self, fact: messages.RunReleased) -> None:
+        """Remove the run and tell everybody, once."""
+        ref: RunRef = fact.ref
+        if self.live.pop(ref.number, None) is None:
+            return
+        if not fact.was_settled:
+            ref.quota.give_back()
+        self.forget_name(ref)
+        self._stuck += fact.stuck if ref.parent is None else ()
+        self._retain(ref, fact)
+        watchers = self._watchers.pop(ref.number, ())
+        if watchers or self.observers:
+            event = _ended(fact)
+            for watcher in watchers:
+                tell_one(watcher, event)
+            self.observers.tell(event)
+        self.after_room_came()
+
+    def _retain(self, ref: RunRef, fact: messages.RunReleased) -> None:
+        self._ended[ref.number] = fact
+        self._ended_at[ref.number] = self.service.dispatcher.clock.now()
+        if len(self._ended) > RETAINED:
+            oldest = next(iter(self._ended))
+            del self._ended[oldest], self._ended_at[oldest]
+
+    def after_room_came(self) -> None:
+        """Let in who waits for room, and answer a drain that is done."""
+        if self.waiting and self.closing is None:
+            self.admit_waiting()
+        if self._drainers and not self.live and not self.opening:
+            drainers, self._drainers = self._drainers, []
+            for reply in drainers:
+                reply.resolve(self._stuck)
+
+    # Finding and listing.
+
+    def on_route(self, order: messages.Route) -> Any:
+        """
+        Find a live run by id or name.
+
+        Raises:
+            NoSuchRun: there is none.
+            NotAllowed: an agent asks for one that is neither its child nor declared open.
+        """
+        ref = self.names.get(order.key) or self._by_id(order.key)
+        if ref is None:
+            raise NoSuchRun(f"no live run has the id or name {order.key!r}")
+        if order.asker is not None and ref.parent is not order.asker:
+            agent = ref.request.agent
+            if agent is None or not agent.is_open:
+                raise NotAllowed(
+                    f"{ref.run_id}: is not open to other agents; declare it with"
+                    " agent(is_open=True), or hand its Run over"
+                )
+        return self.service.handle_of(ref)
+
+    def _by_id(self, key: str) -> RunRef | None:
+        number = self._number(key)
+        return None if number is None else self.live.get(number)
+
+    def _number(self, key: str) -> int | None:
+        prefix, _, digits = key.rpartition("-")
+        if prefix != self.service.dispatcher.prefix or not digits.isdigit():
+            return None
+        return int(digits)
+
+    def on_result_of(self, order: messages.ResultOf) -> Any:
+        """Return the result of a run that has ended, any number of times (H28)."""
+        number = self._number(order.run_id)
+        fact = None if number is None else self._ended.get(number)
+        if fact is None:
+            raise NoSuchRun(
+                f"no ended run {order.run_id!r}; the last {RETAINED} are kept until disposed"
+            )
+        return fact.result
+
+    def on_forget(self, order: messages.ForgetRun) -> None:
+        """Drop what is kept of an ended run."""
+        self._ended.pop(order.ref.number, None)
+        self._ended_at.pop(order.ref.number, None)
+
+    def on_list_children(self, order: messages.ListChildren) -> tuple[RunInfo, ...]:
+        """List the live children of a run, or the live roots, in the order of their start."""
+        return tuple(
+            _outcomes.describe(ref) for ref in self.live.values() if ref.parent is order.ref
+        )
+
+    def on_list_descendants(self, order: messages.ListDescendants) -> RunTree:
+        """List everything below a run, or the whole forest with what has ended lately."""
+        if order.ref is not None:
+            live = sorted(order.ref.subtree(), key=lambda ref: ref.number)
+            rows = [_outcomes.describe(ref) for ref in live]
+            return RunTree(in_preorder(rows))
+        rows = [_outcomes.describe(ref) for ref in self.live.values()]
+        for number, fact in self._ended.items():
+            rows.append(_outcomes.describe_ended(fact, self._ended_at[number]))
+        rows.sort(key=lambda row: int(row.run_id.rpartition("-")[2]))
+        return RunTree(in_preorder(rows))
+
+    # Watching.
+
+    def on_watch(self, order: messages.Watch) -> bool:
+        """Tell *watcher* when the run has ended, or now if it has."""
+        ref: RunRef = order.ref
+        if ref.number in self.live:
+            self._watchers.setdefault(ref.number, []).append(order.watcher)
+            return True
+        fact = self._ended.get(ref.number)
+        if fact is not None:
+            tell_one(order.watcher, _ended(fact))
+        return False
+
+    def on_subscribe(self, order: messages.Subscribe) -> bool:
+        """Tell *observer* every lifecycle event from now on."""
+        self.observers.add(order.observer)
+        self.service.has_audience = True
+        return True
+
+    def on_unsubscribe(self, order: messages.Unsubscribe) -> bool:
+        """Tell *observer* nothing more."""
+        self.observers.remove(order.observer)
+        self.service.has_audience = bool(self.observers)
+        return True
+
+    def on_publish(self, order: messages.Publish) -> None:
+        """Hand an event to the observers."""
+        self.observers.tell(order.event)
+
+    # Stopping.
+
+    def on_drain(self, order: messages.Drain) -> object:
+        """Admit nothing more, stop every run, answer when all are gone."""
+        reply = self.take_reply()
+        if reply is not None:
+            self._drainers.append(reply)
+        if self.closing is None:
+            self.closing = order.reason
+        waiting, self.waiting = self.waiting, []
+        for opening in waiting:
+            self.refuse(opening, Closing(f"nothing is started any more: {order.reason}"))
+        stop = messages.Cancel(order.reason, Cause.DISPOSED, order.grace)
+        roots = [ref for ref in self.live.values() if ref.parent is None]
+        roots += [opening.ref for opening in self.opening.values() if opening.ref is not None]
+        for ref in reversed(roots):
+            self.service.dispatcher.put(ref, stop, None)
+        self.after_room_came()
+        return LATER
+
+    def on_stop_asked(self) -> object:
+        """Stop everything, child-first, then this actor and its dispatcher."""
+        answer = self.take_reply()
+        drained: Reply[Any] = Reply()
+        self._drainers.append(drained)
+
+        def gone(_: Reply[Any]) -> None:
+            self.service.shut()
+            if answer is not None:
+                answer.resolve(True)
+
+        drained.on_done(gone)
+        ref = self.ref
+        self.service.dispatcher.put(ref, messages.Drain(self.service.grace, "stopped"), None)
+        return LATER
+
+    def on_stop(self) -> None:
+        """Leave pykka's registry."""
+        pykka.ActorRegistry.unregister(self.ref)
+
+
+def _ended(fact: messages.RunReleased) -> RunEnded:
+    ref: RunRef = fact.ref
+    parent = None if ref.parent is None else ref.parent.run_id
+    return RunEnded(
+        ref.run_id,
+        ref.request.provider,
+        fact.result,
+        parent,
+        ref.request.label,
+        fact.stuck,
+        fact.error,
+    )
+
+
+RegistryActor.HANDLERS.update(
+    {
+        messages.RegisterProvider: RegistryActor.on_register,
+        messages.UnregisterProvider: RegistryActor.on_unregister,
+        messages.ListProviders: RegistryActor.on_list_providers,
+        messages.FindProvider: RegistryActor.on_find_provider,
+        messages.Admit: RegistryActor.on_admit,
+        messages.GiveUp: RegistryActor.on_give_up,
+        messages.CancelStart: RegistryActor.on_cancel_start,
+        messages.RunOpened: RegistryActor.on_opened,
+        messages.OpeningFailed: RegistryActor.on_opening_failed,
+        messages.RunSettled: RegistryActor.on_settled,
+        messages.RunReleased: RegistryActor.on_released,
+        messages.Route: RegistryActor.on_route,
+        messages.ResultOf: RegistryActor.on_result_of,
+        messages.ForgetRun: RegistryActor.on_forget,
+        messages.ListChildren: RegistryActor.on_list_children,
+        messages.ListDescendants: RegistryActor.on_list_descendants,
+        messages.Drain: RegistryActor.on_drain,
+        messages.Watch: RegistryActor.on_watch,
+        messages.Subscribe: RegistryActor.on_subscribe,
+        messages.Unsubscribe: RegistryActor.on_unsubscribe,
+        messages.Publish: RegistryActor.on_publish,
+    }
+)

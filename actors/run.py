@@ -1,0 +1,379 @@
+"""
+The actor of one run: performs what the lifecycle decides.
+
+Work happens away from the mailbox, which therefore always answers. A turn's end, a
+cancel and a child's end are messages like any other; only their order is a matter of
+lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from loguru import logger
+
+from retinue.actors._mailbox import LATER
+from retinue.actors._run_children import Delegation
+from retinue.actors._run_state import RunState
+from retinue.actors._scope import Resume
+from retinue.protocol import messages
+from retinue.protocol.delegation import NO_LIMITS
+from retinue.protocol.errors import NotQuiescent, StartCancelled, StartFailed, StartTimeout
+from retinue.protocol.lifecycle import Effect, Input, Phase
+from retinue.protocol.log import Cause, Ending, Log, PolicySet
+from retinue.protocol.provider import OpenOrder, Outcome
+from retinue.protocol.result import RunResult
+
+
+class RunActor(Delegation):
+    """One run. Its handlers run on the runtime's dispatcher, one at a time."""
+
+    __slots__ = ()
+
+    # Opening.
+
+    def on_seed(self, order: messages.Seed) -> None:
+        """Begin the log with the parent's balanced turns; only before anything else."""
+        if self.life.phase is Phase.NEW and self.log is None:
+            self.log = Log(order.prefix, self.now)
+
+    def on_begin(self, _: messages.Begin) -> None:
+        """Open the driver."""
+        limits = self._ref.request.features.limits or NO_LIMITS
+        if limits.start is not None and not self.inline:
+            self.set_timer(limits.start, messages.DeadlinePassed("start"))
+        self.feed(Input.BEGIN)
+
+    def open_inline(self) -> None:
+        """Open at once, in the registry's handler: nobody knows this run yet."""
+        self.inline = True
+        self.feed(Input.BEGIN)
+        self.handle_facts()
+        self.inline = False
+
+    def open_driver(self) -> None:
+        """Have the provider make the driver: here if that is nothing, else on a thread."""
+        provider, workplace, order = self.provider, self.workplace, self.order
+        assert order is not None
+        self.driver_state = "opening"
+        if provider.is_immediate:
+            try:
+                driver = provider.open(order, workplace)
+            except BaseException as error:  # noqa: BLE001 - the provider's door
+                self.facts.append(messages.OpenFailed(error))
+            else:
+                self.facts.append(messages.Opened(driver))
+            return
+
+        def done(outcome: Outcome) -> None:
+            if outcome.error is None:
+                fact: Any = messages.Opened(outcome.value)
+            else:
+                fact = messages.OpenFailed(outcome.error)
+            if not workplace.ref.dispatcher.put(workplace.ref, fact, None):
+                _close_late(outcome.value)
+
+        workplace.on_thread(lambda: provider.open(order, workplace), done, 0)
+
+    def on_opened(self, fact: messages.Opened) -> None:
+        """Take the driver; one that nobody waits for any more is closed again."""
+        if self.life.phase is not Phase.OPENING:
+            _close_late(fact.driver)
+            return
+        self.driver = fact.driver
+        self.driver_state = "open"
+        self.feed(Input.DRIVER_OPENED)
+
+    def on_open_failed(self, fact: messages.OpenFailed) -> None:
+        """Refuse the start."""
+        if self.life.phase is Phase.OPENING:
+            self.driver_state = "closed"
+            self.refusal = _start_failure(self._ref.run_id, self.provider.name, fact.error)
+            self.feed(Input.OPEN_FAILED)
+
+    def announce(self) -> None:
+        """Ask the registry to publish; inline it is the registry that asked."""
+        if not self.inline:
+            self._tell_registry(messages.RunOpened(self._ref))
+
+    def on_published(self, _: messages.Published) -> None:
+        """Set the run's deadline and policies, and start on what waits."""
+        request = self._ref.request
+        seconds = request.features.deadline
+        if seconds is not None:
+            self.set_timer(seconds, messages.DeadlinePassed("run"))
+        if self.policy:
+            for name, value in self.policy.items():
+                self.the_log().append(PolicySet(name, value, "delegation", self.now))
+        if request.prompt is not None:
+            self.first_prompt(request.prompt)
+        self.feed(Input.PUBLISHED)
+
+    # Ending.
+
+    def on_cancel(self, order: messages.Cancel) -> bool:
+        """Mark everything below, leaves first, then end this run."""
+        self.end(order.reason, order.cause, order.grace, is_marked=order.is_marked)
+        return True
+
+    def end(
+        self, reason: str, cause: Cause, grace: float | None = None, *, is_marked: bool = False
+    ) -> None:
+        """Stop the run and its subtree; the first reason and cause stay."""
+        ref = self._ref
+        if grace is not None:
+            self.grace = min(self.grace, grace)
+        if not is_marked:
+            if ref.mark is None:
+                ref.mark = reason
+            order = messages.Cancel(reason, Cause.PARENT, self.grace, True)
+            for child in ref.mark_subtree(reason):
+                child.dispatcher.put(child, order, None)
+        if self.life.phase is Phase.RELEASING or self.life.phase is Phase.ENDED:
+            return
+        self.cause = self.cause or cause
+        for entry in list((self.tickets or {}).values()):
+            entry.ticket.cancel(reason)
+        if self.refusal is None and not self.life.is_published:
+            self.refusal = StartCancelled(f"{ref.run_id}: {ref.mark or reason}")
+        self.feed(Input.STOP)
+
+    def on_dispose(self, order: messages.Dispose) -> Any:
+        """Cancel what remains, and answer at quiescence."""
+        reply = self.take_reply()
+        if reply is not None:
+            if self.disposers is None:
+                self.disposers = []
+            self.disposers.append(reply)
+        self.end("disposed", Cause.DISPOSED, order.grace)
+        return LATER
+
+    def on_stop_asked(self) -> Any:
+        """Handle pykka's stop as a dispose whose answer is True."""
+        reply = self.take_reply()
+        if reply is not None:
+            self.result.on_done(lambda _: None)
+            if self.disposers is None:
+                self.disposers = []
+            self.disposers.append(reply)
+        self.end("stopped", Cause.DISPOSED)
+        self.handle_facts()
+        return LATER
+
+    def on_deadline(self, fact: messages.DeadlinePassed) -> None:
+        """Act on a time that has come."""
+        if fact.what == "run":
+            self.end("its deadline has passed", Cause.DEADLINE)
+        elif fact.what == "start" and not self.life.is_published:
+            self.refusal = StartTimeout(
+                f"{self._ref.run_id}: provider {self.provider.name!r} did not open the run in time"
+            )
+            self.feed(Input.STOP)
+        elif fact.what == "release" and self.driver_state == "closing":
+            self.driver_state = "lost"
+            self.stuck += (self._ref.run_id,)
+            self.check_released()
+
+    def settle(self) -> None:
+        """Read the result from the log, once; it is given out when release has begun."""
+        self.result_value = self.service.run_result(self)
+
+    def release(self) -> None:
+        """Cancel children, close the driver, hand back what waits, give out the result."""
+        self._ref.is_settled = True
+        for timer in self.timers or ():
+            timer.cancel()
+        self.timers = None
+        self.cancel_all_children(self._ref.mark or "its parent has ended")
+        self.drop_waiting()
+        if self.asker is not None:
+            asker, self.asker = self.asker, None
+            asker.fail(NotQuiescent(f"{self._ref.run_id}: ended before the turn did"))
+        if self.driver_state == "opening":
+            # Nothing to close yet: when the provider comes back its driver is closed.
+            self.driver_state = "lost"
+        elif self.driver_state == "open":
+            self._close_driver()
+        self.check_released()
+        if self.life.phase is Phase.RELEASING and self.result_value is not None:
+            self._tell_registry(messages.RunSettled(self._ref, self.result_value))
+            self.result.resolve(self.result_value)
+
+    def _close_driver(self) -> None:
+        self.driver_state = "closing"
+        assert self.driver is not None
+        try:
+            self.driver.close()
+        except BaseException as error:  # noqa: BLE001 - the provider's door
+            self.facts.append(messages.Closed(error))
+        for fact in [fact for fact in self.facts if type(fact) is messages.Closed]:
+            self.facts.remove(fact)
+            self.on_closed(fact)
+        if self.driver_state == "closing":
+            self.set_timer(self.grace, messages.DeadlinePassed("release"))
+
+    def on_closed(self, fact: messages.Closed) -> None:
+        """Note that the driver holds nothing any more."""
+        if self.driver_state not in {"closing", "open"}:
+            return
+        self.driver_state = "closed"
+        if fact.error is not None:
+            self.release_error = repr(fact.error)
+        self.check_released()
+
+    def check_released(self) -> None:
+        """Feed ``released`` when neither child nor start nor driver is left."""
+        if (
+            self.life.phase is Phase.RELEASING
+            and self._ref.first_child is None
+            and not self.tickets
+            and self.driver_state in {"", "closed", "lost"}
+        ):
+            self.feed(Input.RELEASED)
+
+    def tell_ended(self) -> None:
+        """Tell registry and parent, answer who waits, and close the mailbox."""
+        ref, result = self._ref, self.result_value
+        assert result is not None
+        was_settled = self.result.is_done
+        ref.stuck, ref.release_error = self.stuck, self.release_error
+        self._tell_registry(
+            messages.RunReleased(ref, result, self.stuck, self.release_error, was_settled)
+        )
+        if ref.parent is not None:
+            ended = messages.ChildEnded(ref, result, self.stuck)
+            ref.dispatcher.put(ref.parent, ended, None)
+        self._close_mailbox()
+        self.result.resolve(result)
+        self._answer_disposers()
+
+    def tell_refused(self) -> None:
+        """Tell the registry that there never was a run."""
+        error = self.refusal or StartFailed(f"{self._ref.run_id}: the start failed")
+        self._tell_registry(messages.OpeningFailed(self._ref, error))
+        self._close_mailbox()
+        self._answer_disposers()
+
+    def _close_mailbox(self) -> None:
+        for timer in self.timers or ():
+            timer.cancel()
+        self.timers = None
+        self._ref.dispatcher.seal(self._ref, run_hook=False)
+
+    def _answer_disposers(self) -> None:
+        for reply in self.disposers or ():
+            error = self.service.release_failure(self._ref)
+            if error is None:
+                reply.resolve(True)
+            else:
+                reply.fail(error)
+
+    def _tell_registry(self, message: Any) -> None:
+        registry = self.service.registry
+        registry.dispatcher.put(registry, message, None)
+
+    # Failing.
+
+    def on_crashed(self, fact: messages.Crashed) -> None:
+        """End ``error``: the driver will end no turn any more."""
+        self.crash(fact.error)
+
+    def crash(self, error: BaseException) -> None:
+        """End the run ``error``, once, and release its children."""
+        logger.bind(run_id=self._ref.run_id).error("crashed: {!r}", error)
+        turn = self.open_turn
+        self.last = messages.TurnEnded(
+            turn, Ending.ERROR, (), None, f"crashed: {error!r}", _ordinary(error)
+        )
+        if turn:
+            self._close_turn(self.last)
+        self.refusal = self.refusal or _start_failure(
+            self._ref.run_id, self.provider.name, error
+        )
+        if self._ref.mark is None:
+            self._ref.mark = "the run crashed"
+        self.feed(Input.CRASHED)
+        self.handle_facts()
+
+    def on_describe(self, _: messages.Describe) -> Any:
+        """Say what the run is doing."""
+        return self.service.describe(self)
+
+    def on_read_log(self, _: messages.ReadLog) -> Log:
+        """Return the log."""
+        return self.the_log()
+
+
+def _ordinary(error: BaseException) -> Exception:
+    if isinstance(error, Exception):
+        return error
+    ordinary = RuntimeError(f"{type(error).__name__}: {error}")
+    ordinary.__cause__ = error
+    return ordinary
+
+
+def _start_failure(run_id: str, provider: str, error: BaseException) -> BaseException:
+    if isinstance(error, StartFailed):
+        return error
+    failure = StartFailed(f"{run_id}: provider {provider!r} could not open the run: {error!r}")
+    failure.__cause__ = error
+    return failure
+
+
+def _close_late(driver: Any) -> None:
+    """Close a driver that nobody waits for any more."""
+    if driver is None:
+        return
+    try:
+        driver.close()
+    except BaseException as error:  # noqa: BLE001 - the provider's door
+        logger.error("a driver that came too late raised on close: {!r}", error)
+
+
+RunState.PERFORM = {
+    Effect.OPEN_DRIVER: RunActor.open_driver,
+    Effect.ANNOUNCE: RunActor.announce,
+    Effect.SEEK_WORK: RunActor.seek_work,
+    Effect.START_TURN: RunActor.start_turn,
+    Effect.STOP_TURN: RunActor.stop_turn,
+    Effect.STOP_TURN_CHILDREN: RunActor.stop_turn_children,
+    Effect.SETTLE: RunActor.settle,
+    Effect.RELEASE: RunActor.release,
+    Effect.TELL_ENDED: RunActor.tell_ended,
+    Effect.TELL_REFUSED: RunActor.tell_refused,
+}
+
+RunState.HANDLERS = {
+    messages.Seed: RunActor.on_seed,
+    messages.Begin: RunActor.on_begin,
+    messages.Published: RunActor.on_published,
+    messages.Prompt: RunActor.on_prompt,
+    messages.Steer: RunActor.on_steer,
+    messages.Inject: RunActor.on_inject,
+    messages.WrapUp: RunActor.on_wrap_up,
+    messages.Interrupt: RunActor.on_interrupt,
+    messages.Cancel: RunActor.on_cancel,
+    messages.Dispose: RunActor.on_dispose,
+    messages.Delegate: RunActor.on_delegate,
+    messages.SetPolicy: RunActor.on_set_policy,
+    messages.Describe: RunActor.on_describe,
+    messages.ReadLog: RunActor.on_read_log,
+    messages.Opened: RunActor.on_opened,
+    messages.OpenFailed: RunActor.on_open_failed,
+    messages.Said: RunActor.on_said,
+    messages.Streamed: RunActor.on_streamed,
+    messages.StepEdge: RunActor.on_step_edge,
+    messages.ToolUsed: RunActor.on_tool_used,
+    messages.TurnEnded: RunActor.on_turn_ended,
+    messages.UsageRecorded: RunActor.on_usage,
+    messages.Crashed: RunActor.on_crashed,
+    messages.Closed: RunActor.on_closed,
+    messages.ChildOpened: RunActor.on_child_opened,
+    messages.StartRefused: RunActor.on_start_refused,
+    messages.ChildEnded: RunActor.on_child_ended,
+    messages.Report: RunActor.on_report,
+    messages.Notice: RunActor.on_notice,
+    messages.Returned: RunActor.on_returned,
+    messages.DeadlinePassed: RunActor.on_deadline,
+    Resume: RunActor.on_resume,
+}

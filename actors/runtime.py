@@ -1,0 +1,354 @@
+"""Runtime: the one place that wires a dispatcher, a registry and providers together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pykka
+
+from retinue.actors import _context
+from retinue.actors._dispatcher import Dispatcher, ThreadDispatcher
+from retinue.actors._reply import Reply
+from retinue.actors._service import Service
+from retinue.actors._waiting import ALL, AsCompleted
+from retinue.protocol import messages
+from retinue.protocol.delegation import NO_LIMITS, Limits
+from retinue.protocol.errors import Closing, InvalidLimit, InvalidRequest, NotQuiescent
+from retinue.protocol.tree import RunInfo, RunTree
+
+if TYPE_CHECKING:
+    from retinue.actors._clock import Clock
+    from retinue.actors._ticket import Cancellation
+    from retinue.actors.handle import Run
+    from retinue.protocol.provider import Provider
+    from retinue.protocol.result import RunResult
+
+# What a stopped run may take to let go before it is reported as stuck.
+GRACE_SECONDS: Final = 2.0
+
+
+class Runtime:
+    """
+    Runs agents, in this process and elsewhere, and stays in charge of them.
+
+    Args:
+        providers: providers to register beside the known ones, which are found by name.
+        limits: what all runs of this runtime together may use.
+        dispatcher: a ThreadDispatcher by default; a DeterministicDispatcher for runs that
+            can be repeated.
+        clock: tells the time for deadlines and timers; the machine's by default.
+        seed: makes ids and random numbers the same each time.
+        grace: seconds that a stopped run may take to let go before it is named as stuck.
+
+    A context manager, sync and async. ``async with`` runs coroutine behaviours on the
+    loop that it was entered in; ``with`` on a loop of its own, made when first needed.
+    Every operation returns a Reply and may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        providers: Iterable[Provider] = (),
+        *,
+        limits: Limits | None = None,
+        dispatcher: Dispatcher | None = None,
+        clock: Clock | None = None,
+        seed: object = None,
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        if limits is not None and not isinstance(limits, Limits):
+            raise InvalidLimit(f"limits: expected Limits(...), got {type(limits).__name__}")
+        if isinstance(grace, bool) or not isinstance(grace, (int, float)) or not grace > 0:
+            raise InvalidLimit(f"grace: expected seconds above 0, got {grace!r}")
+        if dispatcher is not None and clock is not None:
+            raise InvalidRequest("give the clock to the dispatcher, or only one of the two")
+        # For __del__, should anything below raise.
+        self._is_closed = True
+        given = list(providers)
+        self._service = Service(
+            dispatcher or ThreadDispatcher(clock), limits or NO_LIMITS, seed, float(grace)
+        )
+        self._is_closed = False
+        try:
+            for provider in given:
+                self.register(provider).get()
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "open"
+        return f"<Runtime {self._service.dispatcher.prefix} {state}>"
+
+    def __del__(self) -> None:
+        if not self._is_closed:
+            warnings.warn(f"{self!r} was never closed", ResourceWarning, source=self, stacklevel=1)
+            self._service.tell_registry(_stop_all())
+
+    def __enter__(self) -> Self:
+        self._must_be_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        self._must_be_open()
+        self._service.dispatcher.use_running_loop()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _must_be_open(self) -> None:
+        if self._is_closed:
+            raise Closing("this runtime was closed; make a new one")
+
+    @property
+    def id(self) -> str:
+        """The prefix of this runtime's run ids."""
+        return self._service.dispatcher.prefix
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of deadlines, timers and logs."""
+        return self._service.dispatcher.clock
+
+    @property
+    def registry(self) -> pykka.ActorRef[Any]:
+        """The ref of the registry actor, the only one that pykka's registry knows."""
+        ref: pykka.ActorRef[Any] = self._service.registry
+        return ref
+
+    def start(
+        self,
+        provider: str,
+        prompt: object,
+        *,
+        parent: Run | None = None,
+        agent: object = None,
+        label: str | None = None,
+        output_schema: Any = None,
+        max_depth: int | None = None,
+        tool_filter: Any = None,
+        persona: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        limits: Limits | None = None,
+        deadline: float | None = None,
+        background: bool = False,
+        drain: bool = False,
+        cancel: Cancellation | None = None,
+    ) -> Reply[Run]:
+        """
+        Start a one-shot run; the Reply resolves with its Run when it exists.
+
+        Inside a turn the run is that turn's child. A request that cannot be honoured is
+        refused before anything exists, and the Reply fails with the reason.
+
+        Args:
+            provider: the name of a provider.
+            prompt: text, a content block or a sequence of them.
+            parent: the run that it belongs to; inside a turn that turn's run.
+            agent: an Agent, a function, a generator, a coroutine function or a class.
+            label: shown in trees.
+            output_schema: a JSON Schema or a class; the result then has to satisfy it.
+            max_depth: the deepest that this run or any below it may be; only narrows.
+            tool_filter: which of the agent's tools it keeps.
+            persona: replaces the agent's instructions for this run.
+            options: override the agent's, field by field.
+            limits: what the run and everything below it may use.
+            deadline: seconds from its start after which it ends with ``timeout``.
+            background: whether it belongs to the parent's run and not to its turn.
+            drain: whether the ends of its turns wait for their children.
+            cancel: a token that cancels it, start included.
+        """
+        return self._service.start(
+            provider,
+            prompt,
+            parent=parent,
+            agent=agent,
+            label=label,
+            output_schema=output_schema,
+            max_depth=max_depth,
+            tool_filter=tool_filter,
+            persona=persona,
+            options=options,
+            limits=limits,
+            deadline=deadline,
+            background=background,
+            drain=drain,
+            cancel=cancel,
+        )
+
+    def open(
+        self,
+        agent: object,
+        *,
+        name: str | None = None,
+        provider: str = "spawn",
+        prompt: object = None,
+        parent: Run | None = None,
+        cancel: Cancellation | None = None,
+        **options: Any,
+    ) -> Reply[Run]:
+        """
+        Open a resident: a run that takes messages until it is stopped.
+
+        Args:
+            name: found by ``turn.peer(name)`` and ``find``; unique among live runs.
+            prompt: its first turn, if it is to have one at once.
+            options: the rest of the arguments of ``start``.
+        """
+        return self._service.open(
+            agent,
+            name=name,
+            provider=provider,
+            prompt=prompt,
+            parent=parent,
+            cancel=cancel,
+            **options,
+        )
+
+    def wait(
+        self, runs: Sequence[Any], timeout: float | None = None, return_when: str = ALL
+    ) -> Reply[list[Any]]:
+        """
+        Wait for runs or Replies of runs; one outcome per input, in order.
+
+        An outcome is a RunResult, the error of a start that failed, or Unfinished when the
+        time was over first. Nothing is cancelled by a wait that ends.
+
+        Args:
+            timeout: seconds of the runtime's clock.
+            return_when: ``all`` or ``first``.
+        """
+        return self._service.wait(runs, timeout, return_when)
+
+    def as_completed(self, runs: Iterable[Any], timeout: float | None = None) -> AsCompleted:
+        """Iterate over outcomes in the order in which they come; ``for`` or ``async for``."""
+        return AsCompleted(self._service.dispatcher, runs, timeout)
+
+    def find(self, key: str) -> Reply[Run]:
+        """Find a live run by its id or name; fails with NoSuchRun."""
+        return self._service.route(key)
+
+    def result_of(self, run_id: str) -> RunResult:
+        """Return the result of an ended run, any number of times; raises NoSuchRun."""
+        result: RunResult = self._ask(messages.ResultOf(run_id))
+        return result
+
+    def tree(self) -> RunTree:
+        """Return all live runs and those that ended lately, as a tree that prints itself."""
+        tree: RunTree = self._ask(messages.ListDescendants())
+        return tree
+
+    def children(self, run: Run | None = None) -> tuple[RunInfo, ...]:
+        """List the live children of *run*, or the live roots."""
+        rows: tuple[RunInfo, ...] = self._ask(messages.ListChildren(_ref_of(run)))
+        return rows
+
+    def descendants(self, run: Run | None = None) -> RunTree:
+        """List everything live below *run*, parents before children."""
+        tree: RunTree = self._ask(messages.ListDescendants(_ref_of(run)))
+        return tree
+
+    def subscribe(self, observer: Any) -> Callable[[], None]:
+        """
+        Tell *observer*, a callable or a pykka ref, every lifecycle event from now on.
+
+        A callable runs on the dispatcher and must not block; what it raises is logged.
+        Only for ProviderAdded it may veto, by raising. Returns what ends the subscription.
+        """
+        self._ask(messages.Subscribe(observer))
+
+        def unsubscribe() -> None:
+            self._service.tell_registry(messages.Unsubscribe(observer))
+
+        return unsubscribe
+
+    def watch(self, run: Run, watcher: Any) -> None:
+        """Tell *watcher* a RunEnded when the run has ended, or at once if it has; once."""
+        self._ask(messages.Watch(run.ref, watcher))
+
+    def register(self, provider: Provider) -> Reply[Callable[[], bool]]:
+        """
+        Register a provider; the Reply resolves with what removes this very registration.
+
+        Fails with DuplicateProvider when the name is taken.
+        """
+        reply: Reply[str] = self._service.ask_registry(messages.RegisterProvider(provider))
+
+        def remover(name: str) -> Callable[[], bool]:
+            return lambda: bool(self._ask(messages.UnregisterProvider(name, provider)))
+
+        return reply.map(remover)
+
+    def providers(self) -> tuple[str, ...]:
+        """Return the names of the registered providers, in the order of registration."""
+        names: tuple[str, ...] = self._ask(messages.ListProviders())
+        return names
+
+    def provider(self, name: str) -> Provider | None:
+        """Return the registered provider of that name, or None."""
+        found: Provider | None = self._ask(messages.FindProvider(name))
+        return found
+
+    def _ask(self, message: Any) -> Any:
+        self._must_be_open()
+        return self._service.ask_registry_now(message)
+
+    def close(self, timeout: float = 10.0) -> None:
+        """
+        Stop every run, children first, then the runtime's own threads.
+
+        Args:
+            timeout: seconds for all of it.
+
+        Raises:
+            NotQuiescent: something would not stop; it is named, and the rest is released.
+            WouldBlock: called from inside the runtime's own handlers, steps or loop.
+        """
+        if self._is_closed:
+            return
+        if not self._service.is_shut:
+            _context.check_may_wait("close()")
+        self._is_closed = True
+        reply = self._drain(timeout)
+        try:
+            stuck = list(reply.get(timeout=timeout) or ())
+        except pykka.Timeout:
+            stuck = ["the registry's drain"]
+        self._finish(stuck, timeout)
+
+    async def aclose(self, timeout: float = 10.0) -> None:
+        """Do what ``close`` does, without blocking the loop."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        stuck = list(await self._drain(timeout) or ())
+        self._finish(stuck, timeout)
+
+    def _drain(self, timeout: float) -> Reply[Any]:
+        grace = min(self._service.grace, timeout)
+        return self._service.ask_registry(messages.Drain(grace))
+
+    def _finish(self, stuck: list[str], timeout: float) -> None:
+        service = self._service
+        service.is_shut = True
+        service.dispatcher.seal(service.registry)
+        # Threads that hold runs already named as stuck get no second grace.
+        left = service.dispatcher.close(0.0 if stuck else min(timeout, service.grace))
+        stuck += [name for name in left if name not in stuck]
+        if stuck:
+            raise NotQuiescent(f"{self.id}: closed, and {len(stuck)} would not stop", stuck)
+
+
+def _ref_of(run: Run | None) -> Any:
+    return None if run is None else run.ref
+
+
+def _stop_all() -> Any:
+    from retinue.actors._mailbox import ActorStop  # noqa: PLC0415
+
+    return ActorStop()

@@ -1,0 +1,51 @@
+"""
+The in-process providers: ``spawn`` starts a child afresh, ``fork`` with its parent's turns.
+
+They are one class with one flag: a fork differs only in the seed that the runtime sends.
+"""
+
+from __future__ import annotations
+
+from retinue.backends._inprocess.driver import BehaviourDriver
+from retinue.protocol.delegation import ALL_CAPABILITIES, Capabilities
+from retinue.protocol.provider import OpenOrder, Workplace
+
+
+class InProcess:
+    """
+    Runs behaviours in this process.
+
+    Args:
+        name: the name to register it under.
+        inherits_context: whether children begin with their parent's completed turns.
+    """
+
+    def __init__(self, name: str = "spawn", *, inherits_context: bool = False) -> None:
+        self.name = name
+        self.inherits_context = inherits_context
+        self.capabilities: Capabilities = ALL_CAPABILITIES
+        self.accepts_seed = True
+        self.is_immediate = True
+        self.steers = True
+
+    def __repr__(self) -> str:
+        return f"<provider {self.name}>"
+
+    def open(self, order: OpenOrder, workplace: Workplace) -> BehaviourDriver:
+        """
+        Make the driver of one run.
+
+        Raises:
+            InvalidAgent: the start names no agent.
+        """
+        return BehaviourDriver(order, workplace)
+
+
+def spawn() -> InProcess:
+    """Return the provider ``spawn``: a fresh child."""
+    return InProcess("spawn")
+
+
+def fork() -> InProcess:
+    """Return the provider ``fork``: a child that begins with its parent's completed turns."""
+    return InProcess("fork", inherits_context=True)
