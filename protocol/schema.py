@@ -1,0 +1,207 @@
+"""
+Output schemas: what a run's answer has to look like.
+
+Rule 1: a schema is refused before anything is started (VAL-3).
+Rule 2: a value is checked as it stands: text that looks like a number is text.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+import typing
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
+
+import attrs
+
+from retinue.protocol.dialect import compiled, schema_violations, value_violations
+from retinue.protocol.errors import InvalidContent, InvalidSchema
+from retinue.protocol.payload import json_copy, payload_violations, pointer_to
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+
+class Origin(enum.Enum):
+    """What an output schema was made from."""
+
+    JSON = "a JSON Schema"
+    TYPE = "a Python type"
+    PYDANTIC = "a pydantic model"
+
+
+@attrs.frozen
+class OutputSchema:
+    """
+    What a run's answer has to look like; made by ``as_schema``.
+
+    Attributes:
+        json: the JSON Schema. It is the schema's own: change none of it.
+        source: the Python type that it was made from; None for a JSON Schema.
+        origin: which kind of thing it was made from.
+    """
+
+    json: Mapping[str, Any]
+    source: Any = None
+    origin: Origin = Origin.JSON
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return compiled(cast("dict[str, Any]", self.json))
+
+    def violations(self, value: object) -> tuple[str, ...]:
+        """List everything about *value* that does not fit, each with its JSON pointer."""
+        return self._taken(value)[1]
+
+    def read(self, value: object) -> Any:
+        """
+        Take an answer.
+
+        Returns:
+            For a Python type an instance of it: *value* itself where it is one, else one
+            that is built from it; fields that the type does not know are left out. For a
+            JSON Schema a copy of *value*.
+
+        Raises:
+            InvalidContent: *value* does not fit; every violation is named.
+        """
+        taken, found = self._taken(value)
+        if found:
+            raise InvalidContent("the value does not fit its schema", found)
+        return taken
+
+    def _taken(self, value: object) -> tuple[object, tuple[str, ...]]:
+        if _is_record(self.source) and isinstance(value, self.source):
+            return value, ()
+        plain = _as_json(value) if self.origin is Origin.TYPE else value
+        found = payload_violations(plain) or value_violations(self._validator, plain)
+        if found:
+            return None, found
+        try:
+            return self._built(plain), ()
+        except ValueError as error:  # what a type's own validators say
+            return None, _told(error)
+
+    def _built(self, plain: object) -> object:
+        if self.origin is Origin.JSON:
+            return json_copy(plain)
+        if self.origin is Origin.PYDANTIC:
+            return self.source.model_validate_json(json.dumps(plain))
+        import msgspec
+
+        return msgspec.convert(plain, self.source, str_keys=True)
+
+
+def as_schema(value: object) -> OutputSchema:
+    """
+    Make an output schema.
+
+    Args:
+        value: a JSON Schema as a dict, or a type: an attrs class, a dataclass, a TypedDict,
+            a msgspec.Struct, a pydantic model, or built-in types, as in ``list[int]``.
+
+    Raises:
+        InvalidSchema: it is neither, or a dict that is no JSON Schema; every violation is
+            named.
+    """
+    if isinstance(value, OutputSchema):
+        return value
+    if _is_object(value):
+        found = schema_violations(value)
+        if found:
+            raise InvalidSchema("no JSON Schema", found)
+        return OutputSchema(json_copy(value))
+    if not isinstance(value, type) and typing.get_origin(value) is None:
+        raise InvalidSchema(
+            "no output schema",
+            [f"the value: a JSON Schema or a type is expected, not {type(value).__name__}"],
+        )
+    origin = Origin.PYDANTIC if hasattr(value, "model_json_schema") else Origin.TYPE
+    try:
+        made = _schema_of(value, origin)
+    # Neither library has a base for what it raises on a type that it cannot take.
+    except (TypeError, ValueError, NameError, AttributeError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise InvalidSchema(f"no output schema: {value!r}", [f"the value: {reason}"]) from error
+    found = payload_violations(made)
+    if found:
+        raise InvalidSchema(f"no output schema: {value!r}", found)
+    return OutputSchema(made, value, origin)
+
+
+def _schema_of(source: Any, origin: Origin) -> dict[str, Any]:
+    if origin is Origin.PYDANTIC:
+        made: dict[str, Any] = source.model_json_schema()
+        return made
+    import msgspec
+
+    made = cast("dict[str, Any]", _with_lists(msgspec.json.schema(source)))
+    return _with_plain_root(made)
+
+
+def _with_plain_root(schema: dict[str, Any]) -> dict[str, Any]:
+    """Write the root where it belongs: models' tools want an object there, and no ``$ref``."""
+    if schema.keys() != {"$ref", "$defs"}:
+        return schema
+    parts: dict[str, Any] = dict(schema["$defs"])
+    name = schema["$ref"].rpartition("/")[2]
+    root: dict[str, Any] = dict(parts[name])
+    if f'"{schema["$ref"]}"' not in json.dumps(parts):
+        del parts[name]
+    return {**root, "$defs": parts} if parts else root
+
+
+def _is_object(value: object) -> TypeGuard[dict[Any, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_record(source: object) -> bool:
+    """Whether *source* is a class whose instances are no plain JSON."""
+    return (
+        isinstance(source, type)
+        and source.__module__ != "builtins"
+        and not typing.is_typeddict(source)
+    )
+
+
+def _as_json(value: object) -> object:
+    """Take instances apart, as in a list of them; what cannot be taken apart stays."""
+    if not payload_violations(value):
+        return value
+    import msgspec
+
+    try:
+        # Bytes stay what they are: as text they would pass for text.
+        return _with_lists(
+            msgspec.to_builtins(value, builtin_types=(bytes, bytearray, memoryview), str_keys=True)
+        )
+    except (TypeError, ValueError, RecursionError):
+        return value
+
+
+def _with_lists(value: object) -> object:
+    if isinstance(value, dict):
+        items = cast("dict[str, object]", value).items()
+        return {key: _with_lists(item) for key, item in items}
+    if isinstance(value, (list, tuple)):
+        return [_with_lists(item) for item in cast("list[object]", value)]
+    return value
+
+
+_AT: Final = re.compile(r"^(?P<what>.*) - at (`key` in )?`\$(?P<path>.*)`$", re.DOTALL)
+_KEYS: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+
+
+def _told(error: ValueError) -> tuple[str, ...]:
+    every = getattr(error, "errors", None)
+    if callable(every):  # pydantic finds all at once
+        faults = cast("list[dict[str, Any]]", every(include_url=False))
+        return tuple(f"{pointer_to(*f['loc']) or 'the value'}: {f['msg']}" for f in faults)
+    match = _AT.match(str(error))
+    if match is None:
+        return (f"the value: {error}",)
+    keys = [key or index for key, index in _KEYS.findall(match["path"])]
+    return (f"{pointer_to(*keys) or 'the value'}: {match['what']}",)
