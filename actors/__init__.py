@@ -6,6 +6,7 @@ if __name__ != "retinue.actors":
 from loguru import logger
 
 from retinue.actors._clock import ManualClock, RealClock
+from retinue.actors._deterministic import DeterministicDispatcher
 from retinue.actors._dispatcher import ThreadDispatcher
 from retinue.actors._reply import Reply
 from retinue.actors.handle import (
@@ -24,6 +25,7 @@ __all__ = [
     "Agent",
     "Cancellation",
     "Capabilities",
+    "DeterministicDispatcher",
     "Limits",
     "ManualClock",
     "RealClock",

@@ -108,7 +108,9 @@ class LoopPort:
     Without a loop of a caller's it owns one, on a daemon thread made at the first post.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop | None = None, *, is_entered: bool = True
+    ) -> None:
         self._lock = threading.Lock()
         self._posts: deque[Callable[[], None]] = deque()
         self._is_woken = False
@@ -116,7 +118,7 @@ class LoopPort:
         self._thread: threading.Thread | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._foreign_thread: int | None = None
-        if loop is not None:
+        if loop is not None and is_entered:
             self._foreign_thread = threading.get_ident()
             _context.forbid_waiting("the loop that the runtime works on")
 

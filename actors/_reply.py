@@ -355,6 +355,11 @@ class WaitGraph:
         with self._lock:
             return list(self._targets.get(waiter, ()))
 
+    def snapshot(self) -> dict[Any, list[Any]]:
+        """Return all notes: for whom each waiter waits now."""
+        with self._lock:
+            return {waiter: list(targets) for waiter, targets in self._targets.items()}
+
     def _path(self, start: Any, goal: Any) -> list[Any] | None:
         if start is goal:
             return [start]

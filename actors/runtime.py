@@ -66,9 +66,10 @@ class Runtime:
         # For __del__, should anything below raise.
         self._is_closed = True
         given = list(providers)
-        self._service = Service(
-            dispatcher or ThreadDispatcher(clock), limits or NO_LIMITS, seed, float(grace)
-        )
+        dispatcher = dispatcher or ThreadDispatcher(clock)
+        if seed is None:
+            seed = getattr(dispatcher, "seed", None)
+        self._service = Service(dispatcher, limits or NO_LIMITS, seed, float(grace))
         self._is_closed = False
         try:
             for provider in given:

@@ -169,6 +169,13 @@ class Log:
         """How many ended turns were inherited; 0 for a log that was not seeded."""
         return 0 if self._base is None else self._base.turns
 
+    @property
+    def latest_time(self) -> float | None:
+        """When the last event was written, or None for an empty log."""
+        if self._open:
+            return self._open[-1].time
+        return None if self.latest is None else self.latest.events[-1].time
+
     def __len__(self) -> int:
         sealed = 0 if self.latest is None else self.latest.length
         return sealed if self._open is None else sealed + len(self._open)

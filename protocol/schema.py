@@ -73,6 +73,10 @@ class OutputSchema:
             raise InvalidContent("the value does not fit its schema", found)
         return taken
 
+    def plain(self, value: object) -> Any:
+        """Return an answer that fits as the JSON value that it stands for."""
+        return _as_json(value)
+
     def _taken(self, value: object) -> tuple[object, tuple[str, ...]]:
         if _is_record(self.source) and isinstance(value, self.source):
             return value, ()

@@ -1,0 +1,311 @@
+"""
+The deterministic dispatcher: one thing moves at a time, and the seed says which.
+
+Mailboxes with letters, callbacks of an own asyncio loop and threads that may go on are
+the things that can move. Time is virtual: it jumps to the next timer when nothing else
+can move. When nothing can move and no timer is due, the wait raises Deadlock.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, Final
+
+from retinue.actors import _context
+from retinue.actors._baton import BatonThread
+from retinue.actors._dispatcher import Dispatcher
+from retinue.actors._mailbox import CONTROL, Letter, Mailbox
+from retinue.actors._reply import Reply
+from retinue.protocol.errors import Deadlock
+from retinue.protocol.provider import Outcome
+
+# How long, in real seconds, one blocking function may run without a wait of the runtime's.
+REAL_PATIENCE: Final = 30.0
+
+
+class VirtualClock:
+    """The clock of a deterministic dispatcher; it moves when nothing else can."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        """Return the virtual time, in seconds since the dispatcher was made."""
+        return self.time
+
+
+class DeterministicDispatcher(Dispatcher):
+    """
+    Runs everything of a runtime on the threads that wait for it, in an order from *seed*.
+
+    The same seed and the same program give the same order, byte-identical logs included.
+
+    Args:
+        seed: what the order is drawn from.
+        record: whether to keep a trace of what moved, for comparing two runs.
+
+    Attributes:
+        steps: how many things have moved.
+        trace: what moved, in order, if that is recorded.
+    """
+
+    is_deterministic = True
+
+    def __init__(self, seed: object = 0, *, record: bool = False) -> None:
+        self._time = VirtualClock()
+        super().__init__(self._time)
+        self.pump = self
+        self.seed = seed
+        self.steps = 0
+        self.trace: list[str] = []
+        self._record = record
+        self._draw = random.Random(f"dispatch/{seed}").random  # noqa: S311 - to be repeated
+        self._ready: list[Mailbox] = []
+        self._urgent: dict[Mailbox, deque[Letter]] = {}
+        self._runnable: list[BatonThread] = []
+        self._threads: dict[int, BatonThread] = {}
+        self._injected: dict[int, Callable[[], object]] = {}
+        self._pumping = threading.RLock()
+        self._loop: Any = None
+        self._port: Any = None
+        self._is_closing = False
+
+    # What moves.
+
+    def put(self, ref: Mailbox, message: Any, reply: Reply[Any] | None) -> bool:
+        """Queue a letter; False when the mailbox is sealed."""
+        with self.lock:
+            if ref.is_sealed:
+                return False
+            if ref.queue is None and ref not in self._urgent:
+                self._ready.append(ref)
+            if type(message) in CONTROL:
+                self._urgent.setdefault(ref, deque()).append((message, reply))
+            elif ref.queue is None:
+                ref.queue = deque(((message, reply),))
+            else:
+                ref.queue.append((message, reply))  # type: ignore[union-attr]
+        return True
+
+    def inject(self, step: int, action: Callable[[], object]) -> None:
+        """Do *action* right before the thing number *step*, from 1, moves; for fault tests."""
+        self._injected[step] = action
+
+    def _move(self) -> bool:
+        """Let one thing move; False when nothing can."""
+        ready, runnable = self._ready, self._runnable
+        callbacks = 0 if self._loop is None else bool(self._loop.waiting)
+        total = len(ready) + len(runnable) + callbacks
+        if not total:
+            return False
+        self.steps += 1
+        if self._injected:
+            action = self._injected.pop(self.steps, None)
+            if action is not None:
+                action()
+                total = len(ready) + len(runnable) + callbacks
+        drawn = int(self._draw() * total)
+        if drawn < len(ready):
+            self._deliver_one(drawn)
+        elif drawn < len(ready) + len(runnable):
+            self._run_thread(runnable.pop(drawn - len(ready)))
+        else:
+            self._run_callback()
+        return True
+
+    def _deliver_one(self, index: int) -> None:
+        ready = self._ready
+        with self.lock:
+            ref = ready[index]
+            urgent = self._urgent.get(ref)
+            queue: Any = ref.queue
+            if urgent:
+                message, reply = urgent.popleft()
+                if not urgent:
+                    del self._urgent[ref]
+            elif queue:
+                message, reply = queue.popleft()
+            else:
+                message, reply = None, None  # sealed meanwhile
+            if not queue:
+                ref.queue = None
+            if ref.queue is None and ref not in self._urgent:
+                ready[index] = ready[-1]
+                ready.pop()
+        if message is None:
+            return
+        if self._record:
+            self.trace.append(f"{ref.number} {type(message).__name__}")
+        self.runner = threading.get_ident()
+        before = _context.forbid_waiting("a handler")
+        try:
+            self.deliver(ref, message, reply)
+        finally:
+            _context.allow_waiting(before)
+            self.runner = None
+
+    def _run_thread(self, thread: BatonThread) -> None:
+        if self._record:
+            self.trace.append(f"thread {thread.number}")
+        if not thread.run_slice(REAL_PATIENCE):
+            raise Deadlock(
+                f"{thread.name}: has run for {REAL_PATIENCE:g} s of real time without a wait of"
+                " the runtime's; what blocks on something else cannot be made deterministic"
+            )
+
+    def _run_callback(self) -> None:
+        if self._record:
+            self.trace.append("loop")
+        before = _context.forbid_waiting("the runtime's loop")
+        try:
+            self._loop.run_one()
+        finally:
+            _context.allow_waiting(before)
+
+    def _advance(self, limit: float | None = None) -> bool:
+        """Jump to the next timer, not beyond *limit*; False when there is none."""
+        due = self.timers.next_time()
+        if due is None or (limit is not None and due > limit):
+            return False
+        self._time.time = max(self._time.time, due)
+        self.timers.fire(self._time.time)
+        return True
+
+    # Who waits.
+
+    def wait_for(self, reply: Reply[Any], timeout: float | None) -> bool:
+        """
+        Drive the runtime, on this thread, until *reply* is resolved.
+
+        Returns:
+            False when *timeout*, in seconds of virtual time, came first.
+
+        Raises:
+            Deadlock: nothing can move any more.
+        """
+        thread = self._threads.get(threading.get_ident())
+        if thread is not None:
+            return self._wait_in_thread(thread, reply, timeout)
+        over: list[None] = []
+        timer = None if timeout is None else self.after(timeout, lambda: over.append(None))
+        with self._pumping, _OuterLoopAside():
+            while not reply.is_done and not over:
+                if not self._move() and not self._advance():
+                    raise Deadlock("nothing can move and no timer is due", self._who_waits())
+        if timer is not None:
+            timer.cancel()
+        return reply.is_done
+
+    def _wait_in_thread(
+        self, thread: BatonThread, reply: Reply[Any], timeout: float | None
+    ) -> bool:
+        def go_on(_: Reply[Any] | None = None) -> None:
+            if thread.wake():
+                self._runnable.append(thread)
+
+        timer = None if timeout is None else self.after(timeout, go_on)
+        reply.on_done(go_on)
+        thread.pause()
+        reply.forget(go_on)
+        if timer is not None:
+            timer.cancel()
+        return reply.is_done
+
+    def _who_waits(self) -> list[str]:
+        lines = [
+            f"{waiter.run_id} waits for {target.run_id}"
+            for waiter, targets in self.waits.snapshot().items()
+            for target in targets
+        ]
+        paused = [thread for thread in self._threads.values() if thread.is_paused]
+        return lines + [f"{thread.name} is paused in a wait" for thread in paused]
+
+    def run_until_idle(self) -> int:
+        """Let everything move that can, without moving time; returns how much did."""
+        moved = 0
+        with self._pumping, _OuterLoopAside():
+            while self._move():
+                moved += 1
+        return moved
+
+    def advance(self, seconds: float) -> None:
+        """Let *seconds* of virtual time pass, and everything in them happen."""
+        until = self._time.time + seconds
+        with self._pumping, _OuterLoopAside():
+            while self._move() or self._advance(until):
+                pass
+        self._time.time = max(self._time.time, until)
+
+    # Where work runs.
+
+    def on_thread(self, function: Callable[[], None], name: str) -> Any:
+        """Run a blocking function on a thread that moves only when it has the baton."""
+        thread = BatonThread(function, name, len(self._threads) + self.steps, self._thread_ended)
+        self._threads[thread.start()] = thread
+        thread.wake()
+        self._runnable.append(thread)
+        return thread
+
+    def _thread_ended(self, ident: int) -> None:
+        self._threads.pop(ident, None)
+
+    def on_pool(self, function: Callable[[], None], name: str) -> Any:
+        """Run a blocking function like any other; the baton is the bound."""
+        return self.on_thread(function, name)
+
+    def on_loop(
+        self,
+        coroutine: Coroutine[Any, Any, Any],
+        done: Callable[[Outcome], None],
+        context: Context,
+    ) -> Any:
+        """Run a coroutine on the virtual loop."""
+        if self._port is None:
+            from retinue.actors._loop import LoopPort  # noqa: PLC0415 - asyncio
+            from retinue.actors._virtual_loop import VirtualLoop  # noqa: PLC0415
+
+            self._loop = VirtualLoop(self)
+            self._port = LoopPort(self._loop, is_entered=False)
+        return self._port.run(coroutine, done, context)
+
+    def owns(self, loop: Any) -> bool:
+        """Whether *loop* is the virtual loop."""
+        return loop is self._loop
+
+    def use_running_loop(self) -> None:
+        """Do nothing: coroutines run on the virtual loop, whoever entered the runtime."""
+
+    def close(self, timeout: float) -> list[str]:
+        """End every thread that waits, and the loop; name what would not end."""
+        del timeout
+        stuck: list[str] = []
+        with self._pumping, _OuterLoopAside():
+            for thread in list(self._threads.values()):
+                if not thread.end(REAL_PATIENCE):
+                    stuck.append(thread.name)
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.shut()
+        self.timers.clear()
+        return stuck
+
+
+class _OuterLoopAside:
+    """While open, a loop that runs on this thread is set aside; the virtual one may run."""
+
+    __slots__ = ("_events", "_outer")
+
+    def __enter__(self) -> None:
+        self._events: Any = sys.modules.get("asyncio.events")
+        self._outer = None
+        if self._events is not None:
+            self._outer = self._events._get_running_loop()  # noqa: SLF001
+            self._events._set_running_loop(None)  # noqa: SLF001
+
+    def __exit__(self, *_: object) -> None:
+        if self._events is not None:
+            self._events._set_running_loop(self._outer)  # noqa: SLF001
