@@ -133,12 +133,14 @@ class Dispatcher:
         try:
             answer = actor.receive(message) if type(message) is not _OnStart else actor.on_start()
         except BaseException as error:  # noqa: BLE001 - rule 3
+            self.running = None
             self._failed(ref, reply, error)
         else:
+            # Whoever hears the answer may report to this actor, whose handler is over.
+            self.running = None
             if answer is not LATER and self._reply is not None:
                 self._reply.resolve(answer)
         self._reply = None
-        self.running = None
 
     def _failed(self, ref: Mailbox, reply: Reply[Any] | None, error: BaseException) -> None:
         if not isinstance(error, Exception):

@@ -129,7 +129,7 @@ class Mailbox(pykka.ActorRef[Any]):
         if not self.dispatcher.put(self, self.accepts(message), None):
             raise self.dead()
 
-    def request(self, message: Any, target: Any = None) -> Reply[Any]:
+    def submit(self, message: Any, target: Any = None) -> Reply[Any]:
         """Ask without blocking; every error is in the Reply."""
         reply: Reply[Any] = Reply(self.dispatcher.pump, target)
         try:
@@ -156,7 +156,7 @@ class Mailbox(pykka.ActorRef[Any]):
             answered, answer = self.dispatcher.run_direct(self, message)
             if answered:
                 return answer
-        reply = self.request(message)
+        reply = self.submit(message)
         return reply.get(timeout=timeout) if block else reply
 
     def stop(self, *, block: bool = True, timeout: float | None = None) -> Any:
@@ -183,7 +183,7 @@ class Mailbox(pykka.ActorRef[Any]):
             else:
                 future.set_exception((type(reply.error), reply.error, None))
 
-        self.request(envelope.message).on_done(pass_on)
+        self.submit(envelope.message).on_done(pass_on)
 
     def get(self) -> Any:
         """Refuse: only the dispatcher takes letters out."""

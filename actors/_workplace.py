@@ -181,7 +181,7 @@ class ActorWorkplace:
         blocks = as_content(content, "report")
         summary = clip(text_of(blocks)) or "a report"
         source = Source(Kind.CHILD, Form.REPORT, self.run_id, summary)
-        return parent.request(messages.Report(Message(blocks, source), self.ref))
+        return parent.submit(messages.Report(Message(blocks, source), self.ref))
 
     def wait(
         self, runs: Sequence[Any], timeout: float | None, return_when: str

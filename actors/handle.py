@@ -149,7 +149,7 @@ class Run:
         It fails with NotQuiescent, naming what would not stop, when some did not.
         """
         done: Reply[bool] = Reply(self._service.dispatcher.pump)
-        asked = self.ref.request(messages.Dispose(grace))
+        asked = self.ref.submit(messages.Dispose(grace))
 
         def ended(answer: Reply[Any]) -> None:
             # A mailbox that is sealed already has nothing left; how it ended is on the ref.
@@ -178,7 +178,7 @@ class Run:
         return self._log
 
     def _request(self, order: Any, target: Any = None, *, dead: Any = None) -> Reply[Any]:
-        asked = self.ref.request(order, target)
+        asked = self.ref.submit(order, target)
         reply: Reply[Any] = Reply(self._service.dispatcher.pump, target)
 
         def answered(answer: Reply[Any]) -> None:
