@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from retinue.protocol.accounting import stop_reason_one_shot, stop_reason_resident
 from retinue.protocol.content import Block, Message, Text, ToolCall, ToolResult
 from retinue.protocol.log import (
     AssistantMessage,
@@ -34,19 +35,19 @@ def message(text: str, message_id: str = "") -> Message:
 
 def inserted(target: Target, start: int, *messages: Message) -> Spliced:
     """Messages were accepted."""
-    return Spliced(target, start, 0, messages, False, T)
+    return Spliced(target, start, 0, messages, cancelled=False, time=T)
 
 
 def claimed(target: Target = Target.NEXT_TURN, start: int = 0, removed: int = 1) -> Spliced:
     """Messages were taken."""
-    return Spliced(target, start, removed, (), False, T)
+    return Spliced(target, start, removed, (), cancelled=False, time=T)
 
 
 def dropped(
     *instead: Message, target: Target = Target.NEXT_TURN, start: int = 0, removed: int = 1
 ) -> Spliced:
     """Messages were cancelled, and perhaps replaced."""
-    return Spliced(target, start, removed, instead, True, T)
+    return Spliced(target, start, removed, instead, cancelled=True, time=T)
 
 
 def heard(text: str) -> UserMessage:
@@ -99,6 +100,31 @@ def answered(number: int, prompt: str, answer: str) -> list[Event]:
     ]
 
 
+def worked(number: int, ending: Ending) -> list[Event]:
+    """Return a turn that entered a step."""
+    return turn(number, claimed(), heard("q"), *step(number, 1, said("a")), ending=ending)
+
+
+def refused(number: int, ending: Ending) -> list[Event]:
+    """Return a turn that claimed input and entered no step."""
+    return turn(number, claimed(), ending=ending)
+
+
+def idle(number: int, ending: Ending) -> list[Event]:
+    """Return a turn that claimed nothing and entered no step."""
+    return turn(number, ending=ending)
+
+
+def reasons(events: list[Event]) -> tuple[str, str, str, str]:
+    """Return all that the same events say, in the order of the table."""
+    return (
+        stop_reason_one_shot(events, cancelled=False),
+        stop_reason_one_shot(events, cancelled=True),
+        stop_reason_resident(events, cancelled=False),
+        stop_reason_resident(events, cancelled=True),
+    )
+
+
 def log_of(*events: Event, log: Log | None = None) -> Log:
     """Return a log with *events* in it."""
     log = Log() if log is None else log
@@ -113,5 +139,3 @@ def log_with(turns: int, log: Log | None = None) -> Log:
     for number in range(log.last_turn + 1, log.last_turn + 1 + turns):
         log_of(*answered(number, f"question {number}", f"answer {number}"), log=log)
     return log
-
-
