@@ -25,11 +25,15 @@ from retinue.actors._clock import Clock, ManualClock, RealClock, Timer, Timers
 from retinue.actors._mailbox import CONTROL, LATER, Letter, Mailbox
 from retinue.actors._reply import Reply, WaitGraph
 from retinue.actors._threads import ThreadWork, WorkerPool
+from retinue.actors._watchdog import Evicted, Watchdog
 from retinue.protocol.provider import Outcome
 
 # Timers are looked at after so many messages while there is no rest: a clock read costs
 # as much as a small handler.
 _MESSAGES_PER_CLOCK_READ: Final = 32
+
+# A step of 100 ms is reported; one that takes this long is taken to be blocked for good.
+EVICT_SECONDS: Final = 5.0
 
 # How many threads `turn.call` may use at once, as in concurrent.futures' default.
 POOL_LIMIT: Final = 32
@@ -91,6 +95,15 @@ class Dispatcher:
         """Do *action* in *seconds* of the clock; it must not block."""
         return self.timers.add(self.clock.now() + seconds, action)
 
+    def enter_step(self, step: Any) -> None:
+        """Note that foreign code begins to run inside a handler."""
+        del step
+
+    def leave_step(self, step: Any) -> float:
+        """Note that it is over; returns how long it took, where that is measured."""
+        del step
+        return 0.0
+
     def run_direct(self, ref: Mailbox, message: Any) -> tuple[bool, Any]:
         """Run an asker's own message on its thread if nothing forbids it."""
         del ref, message
@@ -132,6 +145,8 @@ class Dispatcher:
         self._reply = reply
         try:
             answer = actor.receive(message) if type(message) is not _OnStart else actor.on_start()
+        except Evicted:
+            raise  # this thread was left behind; another one holds the role
         except BaseException as error:  # noqa: BLE001 - rule 3
             self.running = None
             self._failed(ref, reply, error)
@@ -198,10 +213,14 @@ class ThreadDispatcher(Dispatcher):
 
     Args:
         clock: real by default; a ManualClock makes timers wait for its ``advance``.
+        evict_after: seconds after which a generator that blocks inside a step is left
+            behind on the old thread, its turn ended ``error``, and a new thread goes on.
     """
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, *, evict_after: float = EVICT_SECONDS) -> None:
         super().__init__(clock or RealClock())
+        self._watchdog = Watchdog(evict_after, self._evict)
+        self._left_behind: list[tuple[threading.Thread, str]] = []
         self._control: deque[tuple[Mailbox, Any, Reply[Any] | None]] = deque()
         self._ready: deque[Mailbox] = deque()
         self._role = threading.Lock()
@@ -292,8 +311,31 @@ class ThreadDispatcher(Dispatcher):
                     self.runner = None
                 if not self._park():
                     return
+        except Evicted:
+            pass
         finally:
             _context.allow_waiting()
+
+    def enter_step(self, step: Any) -> None:
+        """Note that a generator begins a step."""
+        self._watchdog.enter(step)
+
+    def leave_step(self, step: Any) -> float:
+        """Note that the step is over; returns how long it took; raises Evicted."""
+        return self._watchdog.leave(step)
+
+    def _evict(self, step: Any, taken: float) -> None:
+        """Leave the thread inside *step* behind and go on with a new one."""
+        with self.lock:
+            if self._is_closing or self._watchdog.step is not step:
+                return
+            step.is_evicted = True
+            self._watchdog.step = None
+            if self._thread is not None:
+                self._left_behind.append((self._thread, step.workplace.run_id))
+            self._role = threading.Lock()
+            self._thread = None
+        step.blocked(taken)  # its letter starts the new thread
 
     def _work(self) -> None:
         control, ready, lock = self._control, self._ready, self.lock
@@ -398,8 +440,13 @@ class ThreadDispatcher(Dispatcher):
         stuck += self._workers.close(timeout)
         stuck += self._pool.close(timeout)
         self.timers.clear()
+        self._watchdog.close()
         if self._remove_listener is not None:
             self._remove_listener()
+            self._remove_listener = None
+        for thread, run_id in self._left_behind:
+            if thread.is_alive():
+                stuck.append(run_id)
         with self.lock:
             self._is_closing = True
             thread = self._thread

@@ -9,6 +9,7 @@ from loguru import logger
 
 from retinue.actors._actor import LightActor
 from retinue.actors._ref import RunRef
+from retinue.actors._watchdog import Evicted
 from retinue.actors._workplace import ActorWorkplace
 from retinue.protocol.errors import RetinueError
 from retinue.protocol.inbox import Inbox
@@ -171,6 +172,8 @@ class RunState(LightActor):
                 raise
             self.undelivered(message, str(error))
             return None
+        except Evicted:
+            raise
         except BaseException as error:  # noqa: BLE001 - nothing leaves an actor (H85)
             self.crash(error)
             if not is_told:

@@ -7,13 +7,15 @@ waits for Replies inside it end then, whatever they wait for.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final
 
 from retinue.actors._context import CURRENT
 from retinue.actors._reply import Reply, Waiting
+from retinue.actors._watchdog import Evicted
 from retinue.protocol.errors import Cancelled
+from retinue.protocol.log import Ending
+from retinue.protocol.messages import TurnEnded
 from retinue.protocol.provider import Outcome
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ class Resume:
 class Stepping(Scope):
     """A generator that is stepped inside its actor; it yields Replies, or nothing."""
 
-    __slots__ = ("_done", "_generator", "_waits_for")
+    __slots__ = ("_done", "_generator", "_waits_for", "is_evicted")
 
     def __init__(
         self,
@@ -142,16 +144,22 @@ class Stepping(Scope):
         self._generator = generator
         self._done = done
         self._waits_for: Reply[Any] | None = None
+        # Set when the thread inside a step was left behind: see the watchdog.
+        self.is_evicted = False
 
     def cancel(self, reason: str) -> None:
         """Close the generator now, so that every ``finally`` in it runs; in the actor only."""
         if self.is_done:
             return
         super().cancel(reason)
+        if self.is_evicted:
+            return
         self._stop_waiting()
         error: BaseException = Cancelled(f"{self.workplace.run_id}: {reason}")
         try:
             self._timed(self._generator.close)
+        except Evicted:
+            raise
         except BaseException as raised:  # noqa: BLE001 - a clean-up that fails ends all the same
             error = raised
         self._end(Outcome(error=error))
@@ -188,6 +196,8 @@ class Stepping(Scope):
                     return
         except StopIteration as stop:
             self._end(Outcome(stop.value))
+        except Evicted:
+            raise
         except BaseException as raised:  # noqa: BLE001 - nothing leaves a step (H85)
             self._waits_for = None
             self._end(Outcome(error=raised))
@@ -198,15 +208,25 @@ class Stepping(Scope):
         return self._generator.send(value)
 
     def _timed(self, function: Callable[..., Any], *args: Any) -> Any:
-        started = time.perf_counter()
+        dispatcher = self.workplace.ref.dispatcher
+        dispatcher.enter_step(self)
         CURRENT.set(self)
         try:
             return function(*args)
         finally:
             CURRENT.set(None)
-            taken = time.perf_counter() - started
+            taken = dispatcher.leave_step(self)
             if taken > STALL_SECONDS:
                 self.workplace.stalled(taken)
+
+    def blocked(self, seconds: float) -> None:
+        """End the turn from outside: its generator does not come back from a step."""
+        self.workplace.stalled(seconds)
+        text = (
+            f"a step blocked the dispatcher for {seconds:.1f} s; use turn.call() for what"
+            " blocks, or a plain function, which has a thread of its own"
+        )
+        self.workplace.report(TurnEnded(self.turn, Ending.ERROR, (), None, text))
 
     def _post(self, _: Reply[Any] | None = None) -> None:
         self.workplace.report(Resume(self))

@@ -126,7 +126,9 @@ class RunActor(Delegation):
         if not is_marked:
             if ref.mark is None:
                 ref.mark = reason
-            order = messages.Cancel(reason, Cause.PARENT, self.grace, True)
+            # A host that is gone is the reason for everything below it.
+            below = cause if cause is Cause.HOST else Cause.PARENT
+            order = messages.Cancel(reason, below, self.grace, True)
             for child in ref.mark_subtree(reason):
                 child.dispatcher.put(child, order, None)
         if self.life.phase is Phase.RELEASING or self.life.phase is Phase.ENDED:

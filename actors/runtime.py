@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from retinue.actors._clock import Clock
     from retinue.actors._ticket import Cancellation
     from retinue.actors.handle import Run
+    from retinue.actors.host import HostRuntime
     from retinue.protocol.provider import Provider
     from retinue.protocol.result import RunResult
 
@@ -78,12 +79,27 @@ class Runtime:
             self.close()
             raise
 
+    @staticmethod
+    def for_host(host: pykka.ActorRef[Any], **options: Any) -> HostRuntime:
+        """
+        Make a runtime whose runs belong to a pykka actor.
+
+        Call it in the actor with ``self.actor_ref``, and ``close`` it in ``on_stop``.
+
+        Args:
+            host: the actor's ref.
+            options: those of Runtime.
+        """
+        from retinue.actors.host import HostRuntime as Hosted  # noqa: PLC0415 - a subclass
+
+        return Hosted(host, **options)
+
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "open"
         return f"<Runtime {self._service.dispatcher.prefix} {state}>"
 
     def __del__(self) -> None:
-        if not self._is_closed:
+        if not self._is_closed and not self._service.is_shut:
             warnings.warn(f"{self!r} was never closed", ResourceWarning, source=self, stacklevel=1)
             self._service.tell_registry(_stop_all())
 
@@ -312,8 +328,11 @@ class Runtime:
         """
         if self._is_closed:
             return
-        if not self._service.is_shut:
-            _context.check_may_wait("close()")
+        if self._service.is_shut:  # somebody stopped the registry, as stop_all() does
+            self._is_closed = True
+            self._finish([], timeout)
+            return
+        _context.check_may_wait("close()")
         self._is_closed = True
         reply = self._drain(timeout)
         try:
@@ -327,6 +346,9 @@ class Runtime:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._service.is_shut:
+            self._finish([], timeout)
+            return
         stuck = list(await self._drain(timeout) or ())
         self._finish(stuck, timeout)
 
