@@ -105,7 +105,6 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[Input, tuple[Phase, tuple[Effect, ...]
     # stop waits for that answer (VAL-6).
     _P.OPENED: {
         _I.PUBLISHED: (_P.IDLE, (_E.SEEK_WORK,)),
-        _I.OPEN_FAILED: (_P.RELEASING, (_E.RELEASE,)),
         _I.CRASHED: (_P.OPENED, ()),
         _I.STOP: (_P.OPENED, ()),
     },
