@@ -9,6 +9,7 @@ from loguru import logger
 
 from retinue.actors._mailbox import LATER, PYKKA_MESSAGES, ActorStop, Mailbox
 from retinue.actors._reply import Reply
+from retinue.protocol.errors import printable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -119,4 +120,4 @@ class LightActor(pykka.Actor):
     ) -> None:
         """Log that a handler of a told message raised; the actor stops after this."""
         del exception_type, traceback
-        logger.bind(run_id=self._ref.run_id).error("crashed: {!r}", exception_value)
+        logger.bind(run_id=self._ref.run_id).error("crashed: {}", printable(exception_value))

@@ -7,6 +7,8 @@ from typing import Any
 import pykka
 from loguru import logger
 
+from retinue.protocol.errors import printable
+
 
 class Observers:
     """Callables and pykka refs that are told lifecycle events; owned by the registry."""
@@ -52,11 +54,3 @@ def tell_one(observer: Any, event: Any) -> None:
         pass  # nobody is there any more, and nobody misses the event
     except BaseException as error:  # noqa: BLE001 - observers are foreign code (H85)
         logger.error("an observer of {} raised {}", type(event).__name__, printable(error))
-
-
-def printable(value: object) -> str:
-    """Return ``repr(value)``, or a fixed text where even that fails."""
-    try:
-        return repr(value)
-    except BaseException:  # noqa: BLE001 - a repr is foreign code
-        return "<an error that cannot be printed>"

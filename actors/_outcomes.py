@@ -98,7 +98,8 @@ def run_result(actor: RunActor) -> RunResult:
     """
     log, last = actor.log, actor.last
     own = () if log is None else log.own()
-    cancelled = actor.life.is_stopping
+    # A crash stops a run as well; it is no cancel, and has no cause.
+    cancelled = actor.life.is_stopping and actor.cause is not None
     crashed = last is not None and last.ending is Ending.ERROR and last.turn == 0
     if crashed:
         reason = ERROR

@@ -18,6 +18,7 @@ from retinue.protocol.errors import (
     NotDelivered,
     NotResident,
     UnsupportedCapability,
+    printable,
 )
 from retinue.protocol.events import OutputDelta, Undelivered
 from retinue.protocol.inbox import Waiting
@@ -163,7 +164,7 @@ class TurnWork(RunState):
             try:
                 reason = gate(item.message)
             except Exception as error:  # noqa: BLE001 - the gate is the user's
-                return f"the gate raised {error!r}"
+                return f"the gate raised {printable(error)}"
             if reason is not None:
                 return str(reason)
         return None

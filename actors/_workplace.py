@@ -13,7 +13,7 @@ from retinue.actors._reply import Reply, WaitGraph
 from retinue.actors._scope import LoopScope, Scope, Stepping, ThreadScope
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
-from retinue.protocol.errors import DeadRun, InvalidLimit
+from retinue.protocol.errors import DeadRun, InvalidLimit, ordinary
 from retinue.protocol.provider import Outcome
 
 if TYPE_CHECKING:
@@ -132,13 +132,10 @@ class ActorWorkplace:
         scope = ThreadScope(self, 0 if outer is None else outer.turn)
 
         def finished(outcome: Outcome) -> None:
-            error = outcome.error
-            if error is None:
+            if outcome.error is None:
                 reply.resolve(outcome.value)
-            elif isinstance(error, Exception):
-                reply.fail(error)
-            else:  # never let a foreign BaseException loose in a step or a task (H85)
-                reply.fail(RuntimeError(f"{self.run_id}: {type(error).__name__}: {error}"))
+            else:
+                reply.fail(ordinary(outcome.error))
 
         dispatcher.on_pool(lambda: scope.run(function, finished), self.run_id)
         return reply

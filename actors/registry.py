@@ -20,7 +20,7 @@ from retinue.actors._observers import tell_one
 from retinue.actors._reply import Reply
 from retinue.protocol import messages
 from retinue.protocol.delegation import Limits
-from retinue.protocol.errors import Closing, NoSuchRun, NotAllowed
+from retinue.protocol.errors import Closing, NoSuchRun, NotAllowed, printable
 from retinue.protocol.events import ProviderAdded, ProviderRemoved, RunEnded
 from retinue.protocol.log import Cause
 from retinue.protocol.tree import RunInfo, RunTree, in_preorder
@@ -60,7 +60,7 @@ class RegistryActor(Admission):
 
     def on_failure(self, *error: Any) -> None:
         """Log that a handler raised for a message that nobody waits for."""
-        logger.error("the registry raised {!r}", error[1])
+        logger.error("the registry raised {}", printable(error[1]))
 
     # Providers.
 

@@ -17,8 +17,14 @@ from retinue.actors._run_children import Delegation
 from retinue.actors._run_state import RunState
 from retinue.actors._scope import Resume
 from retinue.protocol import messages
-from retinue.protocol.delegation import NO_LIMITS
-from retinue.protocol.errors import NotQuiescent, StartCancelled, StartFailed, StartTimeout
+from retinue.protocol.errors import (
+    NotQuiescent,
+    StartCancelled,
+    StartFailed,
+    StartTimeout,
+    ordinary,
+    printable,
+)
 from retinue.protocol.lifecycle import Effect, Input, Phase
 from retinue.protocol.log import Cause, Ending, Log, PolicySet
 from retinue.protocol.provider import OpenOrder, Outcome
@@ -39,9 +45,9 @@ class RunActor(Delegation):
 
     def on_begin(self, _: messages.Begin) -> None:
         """Open the driver."""
-        limits = self._ref.request.features.limits or NO_LIMITS
-        if limits.start is not None and not self.inline:
-            self.set_timer(limits.start, messages.DeadlinePassed("start"))
+        seconds = self._ref.quota.limits.start
+        if seconds is not None and not self.inline:
+            self.set_timer(seconds, messages.DeadlinePassed("start"))
         self.feed(Input.BEGIN)
 
     def open_inline(self) -> None:
@@ -97,11 +103,11 @@ class RunActor(Delegation):
             self._tell_registry(messages.RunOpened(self._ref))
 
     def on_published(self, _: messages.Published) -> None:
-        """Set the run's deadline and policies, and start on what waits."""
+        """Set the run's deadlines and policies, and start on what waits."""
         request = self._ref.request
-        seconds = request.features.deadline
-        if seconds is not None:
-            self.set_timer(seconds, messages.DeadlinePassed("run"))
+        for seconds in (request.features.deadline, self._ref.quota.limits.run):
+            if seconds is not None:
+                self.set_timer(seconds, messages.DeadlinePassed("run"))
         if self.policy:
             for name, value in self.policy.items():
                 self.the_log().append(PolicySet(name, value, "delegation", self.now))
@@ -220,7 +226,7 @@ class RunActor(Delegation):
             return
         self.driver_state = "closed"
         if fact.error is not None:
-            self.release_error = repr(fact.error)
+            self.release_error = printable(fact.error)
         self.check_released()
 
     def check_released(self) -> None:
@@ -282,10 +288,10 @@ class RunActor(Delegation):
 
     def crash(self, error: BaseException) -> None:
         """End the run ``error``, once, and release its children."""
-        logger.bind(run_id=self._ref.run_id).error("crashed: {!r}", error)
+        logger.bind(run_id=self._ref.run_id).error("crashed: {}", printable(error))
         turn = self.open_turn
         self.last = messages.TurnEnded(
-            turn, Ending.ERROR, (), None, f"crashed: {error!r}", _ordinary(error)
+            turn, Ending.ERROR, (), None, f"crashed: {printable(error)}", ordinary(error)
         )
         if turn:
             self._close_turn(self.last)
@@ -306,18 +312,11 @@ class RunActor(Delegation):
         return self.the_log()
 
 
-def _ordinary(error: BaseException) -> Exception:
-    if isinstance(error, Exception):
-        return error
-    ordinary = RuntimeError(f"{type(error).__name__}: {error}")
-    ordinary.__cause__ = error
-    return ordinary
-
-
 def _start_failure(run_id: str, provider: str, error: BaseException) -> BaseException:
     if isinstance(error, StartFailed):
         return error
-    failure = StartFailed(f"{run_id}: provider {provider!r} could not open the run: {error!r}")
+    said = printable(error)
+    failure = StartFailed(f"{run_id}: provider {provider!r} could not open the run: {said}")
     failure.__cause__ = error
     return failure
 
@@ -329,7 +328,7 @@ def _close_late(driver: Any) -> None:
     try:
         driver.close()
     except BaseException as error:  # noqa: BLE001 - the provider's door
-        logger.error("a driver that came too late raised on close: {!r}", error)
+        logger.error("a driver that came too late raised on close: {}", printable(error))
 
 
 RunState.PERFORM = {

@@ -247,3 +247,20 @@ class ProviderFault(RetinueError):
 
 class InvariantViolated(RetinueError):
     """A log or a stream of lifecycle events breaks a rule."""
+
+
+def printable(value: object) -> str:
+    """Return ``repr(value)``, or a fixed text where even that fails (LIF-7)."""
+    try:
+        return repr(value)
+    except BaseException:  # noqa: BLE001 - a repr is foreign code
+        return "<an error that cannot be printed>"
+
+
+def ordinary(error: BaseException) -> Exception:
+    """Return *error*, or an ordinary one about it where it could end a thread or loop (H85)."""
+    if isinstance(error, Exception):
+        return error
+    about = RuntimeError(printable(error))
+    about.__cause__ = error
+    return about

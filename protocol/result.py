@@ -12,7 +12,7 @@ from typing import Any, Final, NewType
 import attrs
 
 from retinue.protocol.content import Content, text_of
-from retinue.protocol.errors import RunFailed
+from retinue.protocol.errors import RunFailed, printable
 
 StopReason = NewType("StopReason", str)
 
@@ -93,7 +93,7 @@ class TurnResult:
     run_id: str = ""
     turn: int = 0
     abandoned: tuple[str, ...] = ()
-    error: BaseException | None = attrs.field(default=None, eq=False)
+    error: BaseException | None = attrs.field(default=None, eq=False, repr=printable)
 
     @property
     def text(self) -> str:
@@ -134,7 +134,7 @@ class RunResult:
     usage: Usage = NO_USAGE
     seed_turns: int = 0
     abandoned: tuple[str, ...] = ()
-    error: BaseException | None = attrs.field(default=None, eq=False)
+    error: BaseException | None = attrs.field(default=None, eq=False, repr=printable)
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ from retinue.backends._inprocess.capture import capture
 from retinue.backends._inprocess.turn import BlockingTurn, Turn, TurnView
 from retinue.protocol import messages
 from retinue.protocol.agent import Kind
-from retinue.protocol.errors import InvalidAgent, RetinueError
+from retinue.protocol.errors import InvalidAgent, RetinueError, ordinary, printable
 from retinue.protocol.log import Cause, Ending
 from retinue.protocol.provider import OpenOrder, Outcome, TurnOrder, Work, Workplace
 from retinue.protocol.result import SCHEMA
@@ -145,7 +145,7 @@ class BehaviourDriver:
         if is_stopped or self._workplace.stop_reason is not None:
             return messages.TurnEnded(turn, Ending.ABORTED)
         return messages.TurnEnded(
-            turn, Ending.ERROR, (), None, f"{name} raised {error!r}", _ordinary(error)
+            turn, Ending.ERROR, (), None, f"{name} raised {printable(error)}", ordinary(error)
         )
 
 
@@ -169,11 +169,3 @@ class _Live:
             self.timer.cancel()
         fact = self.driver.outcome(self.view, outcome, is_stopped=self.is_stopped)
         self.driver.ended(self, fact)
-
-
-def _ordinary(error: BaseException) -> Exception:
-    if isinstance(error, Exception):
-        return error
-    ordinary = RuntimeError(f"{type(error).__name__}: {error}")
-    ordinary.__cause__ = error
-    return ordinary
