@@ -15,6 +15,7 @@ from retinue.protocol.provider import Provider
 KNOWN: Final[Mapping[str, str]] = {
     "spawn": "retinue.backends.inprocess:spawn",
     "fork": "retinue.backends.inprocess:fork",
+    "scripted": "retinue.backends.scripted:scripted",
 }
 ENTRY_POINTS: Final = "retinue.providers"
 
