@@ -7,8 +7,8 @@ from loguru import logger
 
 from retinue.actors._clock import ManualClock, RealClock
 from retinue.actors._deterministic import DeterministicDispatcher
-from retinue.actors._dispatcher import ThreadDispatcher
 from retinue.actors._reply import Reply
+from retinue.actors._thread_dispatcher import ThreadDispatcher
 from retinue.actors.handle import (
     Cancellation,
     Run,

@@ -103,10 +103,10 @@ class Admission(LightActor):
         self._check_fits(admit, provider)
         outer = admit.quota or self.quota
         if not check_quota(outer):
-            self._wait_for_room(opening, limits)
+            self._wait_for_room(opening, limits.within(outer.limits))
             return
         ref = self._create(opening, provider, cap, schema, tool_filter)
-        ref.quota = Quota(limits, outer) if limits.live or limits.total else outer
+        ref.quota = outer if limits is NO_LIMITS else Quota(limits.within(outer.limits), outer)
         ref.quota.take()
         self._open(ref, opening, provider)
 
@@ -150,12 +150,15 @@ class Admission(LightActor):
         """Let in those for whom there is room now, first come, first served."""
         waiting, self.waiting = self.waiting, []
         for opening in waiting:
-            if opening.timer is not None:
-                opening.timer.cancel()
             try:
+                if not check_quota(opening.admit.quota or self.quota):
+                    self.waiting.append(opening)  # its start limit runs on
+                    continue
                 self._admit(opening)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is the asker's
                 self.refuse(opening, error)
+            if opening.timer is not None:
+                opening.timer.cancel()
 
     def _create(
         self, opening: Opening, provider: Provider, cap: int | None, schema: Any, kept: Any
@@ -263,6 +266,4 @@ class Admission(LightActor):
 def _started(ref: RunRef) -> RunStarted:
     request = ref.request
     parent = None if ref.parent is None else ref.parent.run_id
-    return RunStarted(
-        ref.run_id, request.provider, parent, request.label, request.name, ref.depth
-    )
+    return RunStarted(ref.run_id, request.provider, parent, request.label, request.name, ref.depth)

@@ -64,7 +64,7 @@ class DeterministicDispatcher(Dispatcher):
         self.steps = 0
         self.trace: list[str] = []
         self._record = record
-        self._draw = random.Random(f"dispatch/{seed}").random  # noqa: S311 - to be repeated
+        self._draw = random.Random(f"dispatch/{seed}").random
         self._ready: list[Mailbox] = []
         self._urgent: dict[Mailbox, deque[Letter]] = {}
         self._runnable: list[BatonThread] = []
@@ -91,6 +91,10 @@ class DeterministicDispatcher(Dispatcher):
             else:
                 ref.queue.append((message, reply))  # type: ignore[union-attr]
         return True
+
+    def take_rest(self, ref: Mailbox) -> list[Letter]:
+        """Take every letter, control first: nobody may drive the runtime once it is closed."""
+        return [*self._urgent.pop(ref, ()), *super().take_rest(ref)]
 
     def inject(self, step: int, action: Callable[[], object]) -> None:
         """Do *action* right before the thing number *step*, from 1, moves; for fault tests."""
@@ -266,8 +270,8 @@ class DeterministicDispatcher(Dispatcher):
     ) -> Any:
         """Run a coroutine on the virtual loop."""
         if self._port is None:
-            from retinue.actors._loop import LoopPort  # noqa: PLC0415 - asyncio
-            from retinue.actors._virtual_loop import VirtualLoop  # noqa: PLC0415
+            from retinue.actors._loop import LoopPort
+            from retinue.actors._virtual_loop import VirtualLoop
 
             self._loop = VirtualLoop(self)
             self._port = LoopPort(self._loop, is_entered=False)
@@ -283,11 +287,9 @@ class DeterministicDispatcher(Dispatcher):
     def close(self, timeout: float) -> list[str]:
         """End every thread that waits, and the loop; name what would not end."""
         del timeout
-        stuck: list[str] = []
         with self._pumping, _OuterLoopAside():
-            for thread in list(self._threads.values()):
-                if not thread.end(REAL_PATIENCE):
-                    stuck.append(thread.name)
+            threads = list(self._threads.values())
+            stuck = [thread.name for thread in threads if not thread.end(REAL_PATIENCE)]
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.shut()
         self.timers.clear()

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from retinue.actors import _context
-from retinue.actors._reply import Derived, Reply, Waiting
+from retinue.actors._reply import Derived, Reply
+from retinue.actors._wait_graph import WaitEdge
 from retinue.protocol.provider import Outcome
 
 
@@ -37,7 +38,7 @@ def wait_on_loop(reply: Reply[Any]) -> Generator[Any, None, None]:
         # still while the waiting thread drives the runtime.
         pump.wait_for(reply, None)
         return
-    with Waiting(reply):
+    with WaitEdge(reply):
         yield from _suspend(reply, loop)
 
 
@@ -68,10 +69,17 @@ def _suspend(reply: Reply[Any], loop: asyncio.AbstractEventLoop) -> Generator[An
 class LoopWork:
     """A coroutine that runs as a task; any thread may cancel it."""
 
-    __slots__ = ("_cancelled", "_port", "is_done", "task")
+    __slots__ = ("_cancelled", "_coroutine", "_done", "_port", "is_done", "task")
 
-    def __init__(self, port: LoopPort) -> None:
+    def __init__(
+        self,
+        port: LoopPort,
+        coroutine: Coroutine[Any, Any, Any],
+        done: Callable[[Outcome], None],
+    ) -> None:
         self._port = port
+        self._coroutine = coroutine
+        self._done = done
         self._cancelled = False
         self.is_done = False
         self.task: asyncio.Task[Any] | None = None
@@ -85,20 +93,27 @@ class LoopWork:
         if self.task is not None:
             self.task.cancel()
 
-    async def run(
-        self, coroutine: Coroutine[Any, Any, Any], done: Callable[[Outcome], None]
-    ) -> None:
+    async def run(self) -> None:
         """Run to the end and say how it ended."""
         try:
             if self._cancelled:
-                coroutine.close()
+                self._coroutine.close()
                 outcome = Outcome(error=asyncio.CancelledError())
             else:
-                outcome = Outcome(await coroutine)
+                outcome = Outcome(await self._coroutine)
         except BaseException as error:  # noqa: BLE001 - nothing leaves a task (H85)
             outcome = Outcome(error=error)
+        self._end(outcome)
+
+    def ended(self, _: asyncio.Task[Any]) -> None:
+        """Say so where a task was cancelled before its first step: then ``run`` never ran."""
+        if not self.is_done:
+            self._coroutine.close()
+            self._end(Outcome(error=asyncio.CancelledError()))
+
+    def _end(self, outcome: Outcome) -> None:
         self.is_done = True
-        done(outcome)
+        self._done(outcome)
 
 
 class LoopPort:
@@ -133,14 +148,15 @@ class LoopPort:
         context: Any,
     ) -> LoopWork:
         """Run *coroutine* as a task in *context*; ``done`` is called on the loop."""
-        work = LoopWork(self)
+        work = LoopWork(self, coroutine, done)
 
         def start() -> None:
             loop = asyncio.get_running_loop()
-            task = loop.create_task(work.run(coroutine, done), context=context)
+            task = loop.create_task(work.run(), context=context)
             work.task = task
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(work.ended)
 
         self.post(start)
         return work

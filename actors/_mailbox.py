@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pykka
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
-from pykka.messages import _ActorStop as ActorStop  # noqa: PLC2701 - what pykka stops with
+from pykka.messages import _ActorStop as ActorStop
 
 from retinue.actors._reply import Reply
 from retinue.protocol import messages

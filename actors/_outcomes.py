@@ -46,7 +46,7 @@ def schema_of(features: Features) -> Any:
     """
     if features.output_schema is None:
         return None
-    from retinue.protocol.schema import as_schema  # noqa: PLC0415 - jsonschema is slow to import
+    from retinue.protocol.schema import as_schema
 
     return as_schema(features.output_schema)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from retinue.actors._mailbox import BOUND, PYKKA_MESSAGES, Mailbox
 from retinue.protocol import messages
 from retinue.protocol.content import BLOCK_TYPES, USER_PROMPT, Message, as_content
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 
 _VOCABULARY: Final = frozenset(
     value
-    for value in vars(messages).values()
-    if isinstance(value, type) and value.__module__ == messages.__name__
+    for name in messages.__all__
+    if isinstance(value := getattr(messages, name), type) and attrs.has(value)
 )
 _KNOWN: Final = (_VOCABULARY | PYKKA_MESSAGES) - messages.BOUNDED
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 import pykka
 
 from retinue.actors import _context
-from retinue.protocol.errors import AskCycle
+from retinue.actors._wait_graph import WaitEdge
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -37,18 +37,6 @@ class Pump(Protocol):
 
     def wait_for(self, reply: Reply[Any], timeout: float | None) -> bool:
         """Drive until *reply* is resolved; False when *timeout* came first."""
-        ...
-
-
-class Waits(Protocol):
-    """Who waits for whom; refuses what would close a circle."""
-
-    def enter(self, waiter: Any, target: Any) -> None:
-        """Note that *waiter* waits for *target*; raises AskCycle."""
-        ...
-
-    def leave(self, waiter: Any, target: Any) -> None:
-        """Forget one such note."""
         ...
 
 
@@ -199,7 +187,7 @@ class Reply(pykka.Future[T]):
             arrived = self.wait_for(timeout)
         else:
             scope.check()
-            with Waiting(self, scope):
+            with WaitEdge(self, scope):
                 arrived = scope.wait(self, timeout)
         if not arrived:
             raise pykka.Timeout(f"{timeout} seconds")
@@ -217,14 +205,15 @@ class Reply(pykka.Future[T]):
             bell.release()
 
         self.on_done(ring)
-        if bell.acquire(timeout=-1 if timeout is None else max(timeout, 0.0)):
+        seconds = -1 if timeout is None else min(max(timeout, 0.0), threading.TIMEOUT_MAX)
+        if bell.acquire(timeout=seconds):
             return True
         self.forget(ring)
         return self._done
 
     def __await__(self) -> Generator[Any, None, T]:  # type: ignore[override]
         if not self._done:
-            from retinue.actors._loop import wait_on_loop  # noqa: PLC0415 - asyncio
+            from retinue.actors._loop import wait_on_loop
 
             yield from wait_on_loop(self)
         return self.outcome()
@@ -293,93 +282,3 @@ class Derived(Reply[T]):
         if not self._done:
             self.compute()
         return self.outcome()
-
-
-class Waiting:
-    """While open, a scope's run is known to wait for the run that a Reply comes from."""
-
-    __slots__ = ("_reply", "_scope")
-
-    def __init__(self, reply: Reply[Any], scope: Any = None) -> None:
-        self._reply = reply
-        self._scope: Any = scope or _context.CURRENT.get()
-
-    def __enter__(self) -> None:
-        if self._reply.target is not None and self._scope is not None:
-            self._scope.workplace.waits.enter(self._scope.ref, self._reply.target)
-
-    def __exit__(self, *_: object) -> None:
-        if self._reply.target is not None and self._scope is not None:
-            self._scope.workplace.waits.leave(self._scope.ref, self._reply.target)
-
-
-class WaitGraph:
-    """Which run waits for which, of one runtime. Any thread may enter and leave."""
-
-    __slots__ = ("_lock", "_targets")
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._targets: dict[Any, list[Any]] = {}
-
-    def enter(self, waiter: Any, target: Any) -> None:
-        """
-        Note that *waiter* waits for *target*.
-
-        Raises:
-            AskCycle: *target* waits for *waiter*, directly or through others.
-        """
-        with self._lock:
-            path = self._path(target, waiter)
-            if path is not None:
-                cycle = [str(ref.run_id) for ref in (waiter, *path)]
-                raise AskCycle(f"{cycle[0]}: would wait for itself: {' → '.join(cycle)}", cycle)
-            self._targets.setdefault(waiter, []).append(target)
-
-    def leave(self, waiter: Any, target: Any) -> None:
-        """Forget one such note."""
-        with self._lock:
-            targets = self._targets.get(waiter)
-            if targets is not None and target in targets:
-                targets.remove(target)
-                if not targets:
-                    del self._targets[waiter]
-
-    def check(self, waiter: Any, target: Any) -> None:
-        """Refuse, without noting anything, what would close a circle; raises AskCycle."""
-        self.enter(waiter, target)
-        self.leave(waiter, target)
-
-    def targets_of(self, waiter: Any) -> list[Any]:
-        """Return for whom *waiter* waits now."""
-        with self._lock:
-            return list(self._targets.get(waiter, ()))
-
-    def snapshot(self) -> dict[Any, list[Any]]:
-        """Return all notes: for whom each waiter waits now."""
-        with self._lock:
-            return {waiter: list(targets) for waiter, targets in self._targets.items()}
-
-    def _path(self, start: Any, goal: Any) -> list[Any] | None:
-        if start is goal:
-            return [start]
-        came_from: dict[Any, Any] = {start: None}
-        to_visit = [start]
-        while to_visit:
-            ref = to_visit.pop()
-            for target in self._targets.get(ref, ()):
-                if target in came_from:
-                    continue
-                came_from[target] = ref
-                if target is goal:
-                    path = [target]
-                    while came_from[path[-1]] is not None:
-                        path.append(came_from[path[-1]])
-                    return path[::-1]
-                to_visit.append(target)
-        return None
-
-
-def gather(replies: Iterable[Reply[Any]]) -> list[Any]:
-    """Return the values of Replies that are all resolved; raises the first error."""
-    return [reply.outcome() for reply in replies]

@@ -125,6 +125,5 @@ def _optional(what: str, value: Any) -> Any:
 
 def _source() -> Source:
 
-
     scope = CURRENT.get()
     return USER_PROMPT if scope is None else Source(Kind.PARENT, sender=scope.workplace.run_id)

@@ -86,7 +86,7 @@ class Delegation(TurnWork):
         return tuple(pinned.items())
 
     def on_child_opened(self, order: messages.ChildOpened) -> None:
-        """Link the child and answer the starter; a start that nobody wants any more is cancelled."""
+        """Link the child and answer the starter; cancel it if nobody wants it any more."""
         entry = (self.tickets or {}).pop(order.ticket.number)
         child = order.run.ref
         if not child.is_sealed:
@@ -179,7 +179,6 @@ class Delegation(TurnWork):
     def check_released(self) -> None:
         """Feed ``released`` when nothing is left to wait for."""
         raise NotImplementedError
-
 
 
 def _notice(child: RunRef, ended: messages.ChildEnded) -> messages.Notice:

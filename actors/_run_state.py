@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from loguru import logger
 
@@ -150,8 +150,8 @@ class RunState(LightActor):
             self.PERFORM[effect](self)
 
     # Filled by the classes below: how each effect is done, and who handles which message.
-    PERFORM: dict[Effect, Callable[[Any], None]] = {}
-    HANDLERS: dict[type, Callable[[Any, Any], Any]] = {}
+    PERFORM: ClassVar[dict[Effect, Callable[[Any], None]]] = {}
+    HANDLERS: ClassVar[dict[type, Callable[[Any, Any], Any]]] = {}
 
     def on_receive(self, message: Any) -> Any:
         """Handle one message of the vocabulary, and the facts that come up on the way."""
@@ -174,7 +174,7 @@ class RunState(LightActor):
             return None
         except Evicted:
             raise
-        except BaseException as error:  # noqa: BLE001 - nothing leaves an actor (H85)
+        except BaseException as error:
             self.crash(error)
             if not is_told:
                 raise RuntimeError(f"{self._ref.run_id}: crashed: {error!r}") from error

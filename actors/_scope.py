@@ -8,10 +8,12 @@ waits for Replies inside it end then, whatever they wait for.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from retinue.actors._context import CURRENT
-from retinue.actors._reply import Reply, Waiting
+from retinue.actors._reply import Reply
+from retinue.actors._wait_graph import WaitEdge
 from retinue.actors._watchdog import Evicted
 from retinue.protocol.errors import Cancelled
 from retinue.protocol.log import Ending
@@ -111,7 +113,7 @@ class Scope:
         try:
             self.check()
             outcome = Outcome(function())
-        except BaseException as error:  # noqa: BLE001 - nothing leaves a worker (H85)
+        except BaseException as error:  # noqa: BLE001 - nothing leaves a task (H85)
             outcome = Outcome(error=error)
         finally:
             CURRENT.set(None)
@@ -159,6 +161,7 @@ class Stepping(Scope):
         try:
             self._timed(self._generator.close)
         except Evicted:
+            self._end_left_behind()
             raise
         except BaseException as raised:  # noqa: BLE001 - a clean-up that fails ends all the same
             error = raised
@@ -191,12 +194,13 @@ class Stepping(Scope):
                     value, error = yielded._value, yielded.error  # noqa: SLF001
                 else:
                     self._waits_for = yielded
-                    Waiting(yielded, self).__enter__()  # raises AskCycle
+                    WaitEdge(yielded, self).__enter__()  # raises AskCycle
                     yielded.on_done(self._post)
                     return
         except StopIteration as stop:
             self._end(Outcome(stop.value))
         except Evicted:
+            self._end_left_behind()
             raise
         except BaseException as raised:  # noqa: BLE001 - nothing leaves a step (H85)
             self._waits_for = None
@@ -228,6 +232,12 @@ class Stepping(Scope):
         )
         self.workplace.report(TurnEnded(self.turn, Ending.ERROR, (), None, text))
 
+    def _end_left_behind(self) -> None:
+        """Clean up on the thread that was left behind, now that its step has returned."""
+        with suppress(BaseException):
+            self._generator.close()
+        self._end(Outcome(error=Cancelled(f"{self.workplace.run_id}: its step blocked")))
+
     def _post(self, _: Reply[Any] | None = None) -> None:
         self.workplace.report(Resume(self))
 
@@ -235,7 +245,7 @@ class Stepping(Scope):
         reply, self._waits_for = self._waits_for, None
         if reply is not None:
             reply.forget(self._post)
-            Waiting(reply, self).__exit__()
+            WaitEdge(reply, self).__exit__()
 
     def _end(self, outcome: Outcome) -> None:
         self.is_done = True
@@ -278,5 +288,3 @@ class LoopScope(Scope):
         super().cancel(reason)
         if self._work is not None and not self.is_done:
             self._work.cancel()
-
-

@@ -43,16 +43,14 @@ def make_prefix(seed: object) -> str:
     """Make the prefix of a runtime's ids: from the seed, or from the system's randomness."""
     if seed is None:
         return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in os.urandom(_PREFIX_LENGTH))
-    drawn = random.Random(f"retinue/{seed}").choices(_ALPHABET, k=_PREFIX_LENGTH)  # noqa: S311
+    drawn = random.Random(f"retinue/{seed}").choices(_ALPHABET, k=_PREFIX_LENGTH)
     return "".join(drawn)
 
 
 class Service:
     """The shared part of one runtime."""
 
-    def __init__(
-        self, dispatcher: Dispatcher, limits: Limits, seed: object, grace: float
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, limits: Limits, seed: object, grace: float) -> None:
         self.dispatcher = dispatcher
         self.grace = grace
         self.seed = seed
@@ -104,7 +102,7 @@ class Service:
         """Return random numbers keyed by the seed and the run's place in its tree."""
         actor = ref.actor
         path = () if actor is None else actor.path
-        return random.Random(f"{self._secret}/{path}")  # noqa: S311 - for simulations
+        return random.Random(f"{self._secret}/{path}")
 
     def inherits_context(self, provider: str) -> bool:
         """Whether children of that provider begin with their parent's turns."""
@@ -228,9 +226,7 @@ class Service:
             return self._failed(DeadRun(f"{run.id}: has a turn open; resume it when it settled"))
         seed = run.log.seed()
         options = {"agent": request.agent, "label": request.label, **options}
-        return self.start(
-            request.provider, prompt, prefix=seed if seed.turns else None, **options
-        )
+        return self.start(request.provider, prompt, prefix=seed if seed.turns else None, **options)
 
     def wait(self, runs: Sequence[Any], timeout: float | None, return_when: str) -> Reply[Any]:
         """Wait for runs; one outcome per input, in order."""
@@ -267,5 +263,3 @@ def _follow(cancel: Cancellation, ticket: Ticket, reply: Reply[Run]) -> None:
 
     cancel.listen(tripped)
     reply.on_done(started)
-
-

@@ -24,9 +24,7 @@ def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
     elif isinstance(item, Reply):
         source = item
     else:
-        raise InvalidRequest(
-            f"wait: expected runs or Replies of runs, got {type(item).__name__}"
-        )
+        raise InvalidRequest(f"wait: expected runs or Replies of runs, got {type(item).__name__}")
     out: Reply[Any] = Reply(pump)
 
     def settle(reply: Reply[Any]) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from retinue.actors._clock import Timer
 from retinue.actors._context import CURRENT
-from retinue.actors._reply import Reply, WaitGraph
+from retinue.actors._reply import Reply
 from retinue.actors._scope import LoopScope, Scope, Stepping, ThreadScope
+from retinue.actors._wait_graph import WaitGraph
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
 from retinue.protocol.errors import DeadRun, InvalidLimit, ordinary

@@ -9,7 +9,7 @@ import pykka
 from retinue.actors._context import CURRENT
 from retinue.actors._ref import RunRef
 from retinue.actors._reply import Reply
-from retinue.actors._run_turns import StepTaken
+from retinue.actors._run_inbox import StepTaken
 from retinue.actors._ticket import Cancellation
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
@@ -24,8 +24,8 @@ __all__ = [
     "Reply",
     "ResumableRun",
     "Run",
-    "StepTaken",
     "SteerableRun",
+    "StepTaken",
     "SupportsResume",
     "SupportsSteer",
 ]

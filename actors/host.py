@@ -8,6 +8,7 @@ started ends with ``host-gone``.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import pykka
@@ -161,7 +162,5 @@ def end_host(service: Service, stand_in: Run) -> None:
 
 
 def _tell(host: pykka.ActorRef[Any], message: Any) -> None:
-    try:
+    with suppress(pykka.ActorDeadError):  # found by the next look, within a second
         host.tell(message)
-    except pykka.ActorDeadError:
-        pass  # found by the next look, within a second

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import pykka
 
 from retinue.actors import _context
-from retinue.actors._dispatcher import Dispatcher, ThreadDispatcher
+from retinue.actors._dispatcher import Dispatcher
 from retinue.actors._reply import Reply
 from retinue.actors._service import Service
-from retinue.actors._waiting import ALL, AsCompleted
+from retinue.actors._thread_dispatcher import ThreadDispatcher
+from retinue.actors._views import RuntimeViews
 from retinue.protocol import messages
 from retinue.protocol.delegation import NO_LIMITS, Limits
-from retinue.protocol.errors import Closing, InvalidLimit, InvalidRequest, NotQuiescent
-from retinue.protocol.tree import RunInfo, RunTree
+from retinue.protocol.errors import InvalidLimit, InvalidRequest, NotQuiescent
 
 if TYPE_CHECKING:
     from retinue.actors._clock import Clock
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from retinue.actors.handle import Run
     from retinue.actors.host import HostRuntime
     from retinue.protocol.provider import Provider
-    from retinue.protocol.result import RunResult
 
 # What a stopped run may take to let go before it is reported as stuck.
 GRACE_SECONDS: Final = 2.0
 
 
-class Runtime:
+class Runtime(RuntimeViews):
     """
     Runs agents, in this process and elsewhere, and stays in charge of them.
 
@@ -90,7 +89,7 @@ class Runtime:
             host: the actor's ref.
             options: those of Runtime.
         """
-        from retinue.actors.host import HostRuntime as Hosted  # noqa: PLC0415 - a subclass
+        from retinue.actors.host import HostRuntime as Hosted
 
         return Hosted(host, **options)
 
@@ -117,10 +116,6 @@ class Runtime:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-    def _must_be_open(self) -> None:
-        if self._is_closed:
-            raise Closing("this runtime was closed; make a new one")
 
     @property
     def id(self) -> str:
@@ -227,67 +222,6 @@ class Runtime:
             **options,
         )
 
-    def wait(
-        self, runs: Sequence[Any], timeout: float | None = None, return_when: str = ALL
-    ) -> Reply[list[Any]]:
-        """
-        Wait for runs or Replies of runs; one outcome per input, in order.
-
-        An outcome is a RunResult, the error of a start that failed, or Unfinished when the
-        time was over first. Nothing is cancelled by a wait that ends.
-
-        Args:
-            timeout: seconds of the runtime's clock.
-            return_when: ``all`` or ``first``.
-        """
-        return self._service.wait(runs, timeout, return_when)
-
-    def as_completed(self, runs: Iterable[Any], timeout: float | None = None) -> AsCompleted:
-        """Iterate over outcomes in the order in which they come; ``for`` or ``async for``."""
-        return AsCompleted(self._service.dispatcher, runs, timeout)
-
-    def find(self, key: str) -> Reply[Run]:
-        """Find a live run by its id or name; fails with NoSuchRun."""
-        return self._service.route(key)
-
-    def result_of(self, run_id: str) -> RunResult:
-        """Return the result of an ended run, any number of times; raises NoSuchRun."""
-        result: RunResult = self._ask(messages.ResultOf(run_id))
-        return result
-
-    def tree(self) -> RunTree:
-        """Return all live runs and those that ended lately, as a tree that prints itself."""
-        tree: RunTree = self._ask(messages.ListDescendants())
-        return tree
-
-    def children(self, run: Run | None = None) -> tuple[RunInfo, ...]:
-        """List the live children of *run*, or the live roots."""
-        rows: tuple[RunInfo, ...] = self._ask(messages.ListChildren(_ref_of(run)))
-        return rows
-
-    def descendants(self, run: Run | None = None) -> RunTree:
-        """List everything live below *run*, parents before children."""
-        tree: RunTree = self._ask(messages.ListDescendants(_ref_of(run)))
-        return tree
-
-    def subscribe(self, observer: Any) -> Callable[[], None]:
-        """
-        Tell *observer*, a callable or a pykka ref, every lifecycle event from now on.
-
-        A callable runs on the dispatcher and must not block; what it raises is logged.
-        Only for ProviderAdded it may veto, by raising. Returns what ends the subscription.
-        """
-        self._ask(messages.Subscribe(observer))
-
-        def unsubscribe() -> None:
-            self._service.tell_registry(messages.Unsubscribe(observer))
-
-        return unsubscribe
-
-    def watch(self, run: Run, watcher: Any) -> None:
-        """Tell *watcher* a RunEnded when the run has ended, or at once if it has; once."""
-        self._ask(messages.Watch(run.ref, watcher))
-
     def register(self, provider: Provider) -> Reply[Callable[[], bool]]:
         """
         Register a provider; the Reply resolves with what removes this very registration.
@@ -300,20 +234,6 @@ class Runtime:
             return lambda: bool(self._ask(messages.UnregisterProvider(name, provider)))
 
         return reply.map(remover)
-
-    def providers(self) -> tuple[str, ...]:
-        """Return the names of the registered providers, in the order of registration."""
-        names: tuple[str, ...] = self._ask(messages.ListProviders())
-        return names
-
-    def provider(self, name: str) -> Provider | None:
-        """Return the registered provider of that name, or None."""
-        found: Provider | None = self._ask(messages.FindProvider(name))
-        return found
-
-    def _ask(self, message: Any) -> Any:
-        self._must_be_open()
-        return self._service.ask_registry_now(message)
 
     def close(self, timeout: float = 10.0) -> None:
         """
@@ -367,11 +287,7 @@ class Runtime:
             raise NotQuiescent(f"{self.id}: closed, and {len(stuck)} would not stop", stuck)
 
 
-def _ref_of(run: Run | None) -> Any:
-    return None if run is None else run.ref
-
-
 def _stop_all() -> Any:
-    from retinue.actors._mailbox import ActorStop  # noqa: PLC0415
+    from retinue.actors._mailbox import ActorStop
 
     return ActorStop()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, overload
 
 import attrs
@@ -94,6 +94,10 @@ def behaviour_kind(function: Behaviour) -> Kind:
     return Kind.BLOCKING
 
 
+def _tools(given: Iterable[Tool]) -> tuple[Tool, ...]:
+    return tuple(given)
+
+
 @attrs.frozen(eq=False)
 class Agent:
     """
@@ -117,7 +121,7 @@ class Agent:
     behaviour: Behaviour
     name: str = ""
     instructions: str = ""
-    tools: tuple[Tool, ...] = attrs.field(default=(), converter=tuple)
+    tools: tuple[Tool, ...] = attrs.field(default=(), converter=_tools)
     options: Mapping[str, Any] = attrs.field(factory=dict)
     is_open: bool = False
     gate: Gate | None = None

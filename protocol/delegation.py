@@ -8,7 +8,7 @@ flags, depth value, depth cap, schema, limits of the tree, agent.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import attrs
@@ -18,11 +18,31 @@ from retinue.protocol.content import Message
 from retinue.protocol.errors import (
     DepthExceeded,
     InvalidDepth,
-    InvalidLimit,
     InvalidToolFilter,
     LimitReached,
     UnsupportedCapability,
 )
+from retinue.protocol.limits import NO_LIMITS, Limits, Quota, check_seconds
+
+__all__ = [
+    "ALL_CAPABILITIES",
+    "NO_CAPABILITIES",
+    "NO_FEATURES",
+    "NO_LIMITS",
+    "Capabilities",
+    "Features",
+    "Limits",
+    "Quota",
+    "StartRequest",
+    "check_cap",
+    "check_depth",
+    "check_features",
+    "check_quota",
+    "check_tool_filter",
+    "child_depth",
+    "effective_depth",
+    "unmet_capability",
+]
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 
@@ -43,113 +63,6 @@ ALL_CAPABILITIES: Final = Capabilities(
 )
 
 
-def _check_seconds(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        raise InvalidLimit(f"{attribute.name}: expected seconds above 0, got {value!r}")
-
-
-def _check_count(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidLimit(f"{attribute.name}: expected a whole number from 0, got {value!r}")
-
-
-@attrs.frozen(kw_only=True)
-class Limits:
-    """
-    What a run and everything below it may use.
-
-    Args:
-        live: runs alive at once, the run itself included.
-        total: runs ever started, the run itself included.
-        queue: whether a start over ``live`` waits its turn instead of being refused.
-        start: seconds that a provider has to open a run; None for no limit.
-        run: seconds that a run may take from its start; None for no limit.
-
-    Raises:
-        InvalidLimit: a number that makes no sense.
-    """
-
-    live: int | None = attrs.field(default=None, validator=_check_count)
-    total: int | None = attrs.field(default=None, validator=_check_count)
-    queue: bool = False
-    start: float | None = attrs.field(default=None, validator=_check_seconds)
-    run: float | None = attrs.field(default=None, validator=_check_seconds)
-
-    def within(self, outer: Limits) -> Limits:
-        """Narrow the times of *self* by those of *outer*; counts are kept per tree."""
-        return attrs.evolve(
-            self, start=_least(self.start, outer.start), run=_least(self.run, outer.run)
-        )
-
-
-def _least(one: float | None, other: float | None) -> float | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
-
-
-NO_LIMITS: Final = Limits()
-
-
-class Quota:
-    """
-    The count of one tree's runs against its limits.
-
-    Owned by the registry: only its handlers read or change one. Quotas form a chain
-    towards the root, so that a subtree's limit narrows and never widens.
-    """
-
-    __slots__ = ("limits", "live", "outer", "total")
-
-    def __init__(self, limits: Limits, outer: Quota | None = None) -> None:
-        self.limits = limits
-        self.outer = outer
-        self.live = 0
-        self.total = 0
-
-    def shortage(self) -> tuple[str, bool] | None:
-        """Say which limit of the chain forbids one more run, and whether waiting helps."""
-        quota: Quota | None = self
-        queued: tuple[str, bool] | None = None
-        while quota is not None:
-            limits = quota.limits
-            if limits.total is not None and quota.total >= limits.total:
-                return (f"all {limits.total} runs of the tree have been started", False)
-            if limits.live is not None and quota.live >= limits.live:
-                text = f"{limits.live} runs of the tree are alive, as many as it may have"
-                if not limits.queue:
-                    return (text, False)
-                queued = (text, True)
-            quota = quota.outer
-        return queued
-
-    def take(self) -> None:
-        """Count one more run, up the whole chain."""
-        quota: Quota | None = self
-        while quota is not None:
-            quota.live += 1
-            quota.total += 1
-            quota = quota.outer
-
-    def total_back(self) -> None:
-        """A start that was counted came to nothing: it was no run."""
-        quota: Quota | None = self
-        while quota is not None:
-            quota.total -= 1
-            quota = quota.outer
-
-    def give_back(self) -> None:
-        """A run has settled: it is alive no more, and stays counted in the total (H50)."""
-        quota: Quota | None = self
-        while quota is not None:
-            quota.live -= 1
-            quota = quota.outer
-
-
 @attrs.frozen
 class Features:
     """The rarely used fields of a request; absent as a whole when none is given."""
@@ -160,7 +73,7 @@ class Features:
     persona: str | None = None
     options: Mapping[str, Any] | None = None
     limits: Limits | None = None
-    deadline: float | None = attrs.field(default=None, validator=_check_seconds)
+    deadline: float | None = attrs.field(default=None, validator=check_seconds)
 
 
 NO_FEATURES: Final = Features()
@@ -197,9 +110,8 @@ def check_depth(value: object, what: str = "max_depth") -> int:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
-        or not math.isfinite(value)
-        or value < 0
-        or value > MAX_SAFE_INTEGER
+        # Written so that NaN is refused too; `math.isfinite` raises for a long integer.
+        or not 0 <= value <= MAX_SAFE_INTEGER
         or int(value) != value
         or (value == 0 and math.copysign(1, value) < 0)
     ):
@@ -329,7 +241,7 @@ def check_tool_filter(value: object, agent: Agent | None) -> ToolFilter:
         unknown_keys = set(value) - {"allow", "deny"}
         if unknown_keys or not value:
             raise InvalidToolFilter("a tool filter has 'allow', 'deny' or both, nothing else")
-        allow, deny = value.get("allow"), value.get("deny", ())
+        allow, deny = value.get("allow"), value.get("deny") or ()
     elif isinstance(value, ToolFilter):
         allow, deny = value.allow, value.deny
     else:
@@ -339,7 +251,8 @@ def check_tool_filter(value: object, agent: Agent | None) -> ToolFilter:
     if allow is None and not deny:
         raise InvalidToolFilter("an empty tool filter filters nothing; leave it out")
     for names in (allow or (), deny):
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        listed = isinstance(names, Collection) and not isinstance(names, str)
+        if not listed or not all(isinstance(name, str) for name in names):
             raise InvalidToolFilter("a tool filter lists names, as in allow=('read', 'search')")
     known = [tool.name for tool in agent.tools] if agent is not None else []
     unknown = [name for name in (*(allow or ()), *deny) if name not in known]

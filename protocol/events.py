@@ -77,13 +77,7 @@ class Undelivered:
 
 
 LifecycleEvent = (
-    ProviderAdded
-    | ProviderRemoved
-    | RunStarted
-    | RunEnded
-    | OutputDelta
-    | RunStalled
-    | Undelivered
+    ProviderAdded | ProviderRemoved | RunStarted | RunEnded | OutputDelta | RunStalled | Undelivered
 )
 
 

@@ -26,7 +26,7 @@ class BehaviourDriver:
     Called in the run's actor, but for ``_ended``, which comes from where the work ended.
     """
 
-    __slots__ = ("_closing", "_instance", "_live", "_open", "_works", "_workplace")
+    __slots__ = ("_closing", "_instance", "_live", "_open", "_workplace", "_works")
 
     def __init__(self, opened: OpenOrder, workplace: Workplace) -> None:
         if opened.agent is None:
@@ -139,9 +139,7 @@ class BehaviourDriver:
                 return messages.TurnEnded(
                     turn, Ending.ERROR, captured.output, None, text, None, SCHEMA
                 )
-            return messages.TurnEnded(
-                turn, Ending.COMPLETED, captured.output, captured.structured
-            )
+            return messages.TurnEnded(turn, Ending.COMPLETED, captured.output, captured.structured)
         if is_stopped or self._workplace.stop_reason is not None:
             return messages.TurnEnded(turn, Ending.ABORTED)
         return messages.TurnEnded(
