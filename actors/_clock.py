@@ -65,6 +65,17 @@ class ManualClock:
         return remove
 
 
+class VirtualClock:
+    """The clock of a deterministic dispatcher; it moves when nothing else can."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        """Return the virtual time, in seconds since the dispatcher was made."""
+        return self.time
+
+
 class Timer:
     """One thing to do at a time; cancelling it is O(1)."""
 

@@ -7,9 +7,10 @@ started inside a turn is that run's child without a word about it.
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from retinue.protocol.errors import WouldBlock
 
@@ -57,3 +58,27 @@ def check_may_wait(what: str) -> None:
             f"{what} would block {reason}; in a generator use 'yield from reply', in a"
             " coroutine 'await reply', in a handler answer later"
         )
+
+
+def has_running_loop() -> bool:
+    """Whether an asyncio loop runs on this thread."""
+    # asked of the module only where somebody has imported it
+    events = sys.modules.get("asyncio.events")
+    return events is not None and events._get_running_loop() is not None  # noqa: SLF001
+
+
+class OuterLoopAside:
+    """While open, a loop that runs on this thread is set aside; the virtual one may run."""
+
+    __slots__ = ("_events", "_outer")
+
+    def __enter__(self) -> None:
+        self._events: Any = sys.modules.get("asyncio.events")
+        self._outer = None
+        if self._events is not None:
+            self._outer = self._events._get_running_loop()  # noqa: SLF001
+            self._events._set_running_loop(None)  # noqa: SLF001
+
+    def __exit__(self, *_: object) -> None:
+        if self._events is not None:
+            self._events._set_running_loop(self._outer)  # noqa: SLF001

@@ -9,7 +9,6 @@ can move. When nothing can move and no timer is due, the wait raises Deadlock.
 from __future__ import annotations
 
 import random
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -18,6 +17,7 @@ from typing import Any, Final
 
 from retinue.actors import _context
 from retinue.actors._baton import BatonThread
+from retinue.actors._clock import VirtualClock
 from retinue.actors._dispatcher import Dispatcher
 from retinue.actors._mailbox import CONTROL, Letter, Mailbox
 from retinue.actors._reply import Reply
@@ -26,17 +26,6 @@ from retinue.protocol.provider import Outcome
 
 # How long, in real seconds, one blocking function may run without a wait of the runtime's.
 REAL_PATIENCE: Final = 30.0
-
-
-class VirtualClock:
-    """The clock of a deterministic dispatcher; it moves when nothing else can."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        """Return the virtual time, in seconds since the dispatcher was made."""
-        return self.time
 
 
 class DeterministicDispatcher(Dispatcher):
@@ -197,7 +186,7 @@ class DeterministicDispatcher(Dispatcher):
             return self._wait_in_thread(thread, reply, timeout)
         over: list[None] = []
         timer = None if timeout is None else self.after(timeout, lambda: over.append(None))
-        with self._pumping, _OuterLoopAside():
+        with self._pumping, _context.OuterLoopAside():
             while not reply.is_done and not over:
                 if not self._move() and not self._advance():
                     raise Deadlock("nothing can move and no timer is due", self._who_waits())
@@ -232,7 +221,7 @@ class DeterministicDispatcher(Dispatcher):
     def run_until_idle(self) -> int:
         """Let everything move that can, without moving time; returns how much did."""
         moved = 0
-        with self._pumping, _OuterLoopAside():
+        with self._pumping, _context.OuterLoopAside():
             while self._move():
                 moved += 1
         return moved
@@ -240,7 +229,7 @@ class DeterministicDispatcher(Dispatcher):
     def advance(self, seconds: float) -> None:
         """Let *seconds* of virtual time pass, and everything in them happen."""
         until = self._time.time + seconds
-        with self._pumping, _OuterLoopAside():
+        with self._pumping, _context.OuterLoopAside():
             while self._move() or self._advance(until):
                 pass
         self._time.time = max(self._time.time, until)
@@ -287,27 +276,10 @@ class DeterministicDispatcher(Dispatcher):
     def close(self, timeout: float) -> list[str]:
         """End every thread that waits, and the loop; name what would not end."""
         del timeout
-        with self._pumping, _OuterLoopAside():
+        with self._pumping, _context.OuterLoopAside():
             threads = list(self._threads.values())
             stuck = [thread.name for thread in threads if not thread.end(REAL_PATIENCE)]
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.shut()
         self.timers.clear()
         return stuck
-
-
-class _OuterLoopAside:
-    """While open, a loop that runs on this thread is set aside; the virtual one may run."""
-
-    __slots__ = ("_events", "_outer")
-
-    def __enter__(self) -> None:
-        self._events: Any = sys.modules.get("asyncio.events")
-        self._outer = None
-        if self._events is not None:
-            self._outer = self._events._get_running_loop()  # noqa: SLF001
-            self._events._set_running_loop(None)  # noqa: SLF001
-
-    def __exit__(self, *_: object) -> None:
-        if self._events is not None:
-            self._events._set_running_loop(self._outer)  # noqa: SLF001

@@ -7,7 +7,6 @@ is work. Actors with work take turns, one message each.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -109,7 +108,7 @@ class ThreadDispatcher(Dispatcher):
         one (where a signal could strike inside a handler) nor one with a running loop.
         """
         ident = threading.get_ident()
-        if self._ready or self._control or ident == self._main or _has_running_loop():
+        if self._ready or self._control or ident == self._main or _context.has_running_loop():
             return False, None
         if not self._role.acquire(blocking=False):
             return False, None
@@ -294,9 +293,3 @@ class ThreadDispatcher(Dispatcher):
             if thread.is_alive():
                 stuck.append(thread.name)
         return stuck
-
-
-def _has_running_loop() -> bool:
-    # asked of the module only where somebody has imported it
-    events = sys.modules.get("asyncio.events")
-    return events is not None and events._get_running_loop() is not None  # noqa: SLF001

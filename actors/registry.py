@@ -13,26 +13,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pykka
 from loguru import logger
 
-from retinue.actors import _outcomes
-from retinue.actors._admission import Admission
+from retinue.actors._catalogue import Catalogue
 from retinue.actors._mailbox import LATER
 from retinue.actors._observers import tell_one
 from retinue.actors._reply import Reply
 from retinue.protocol import messages
 from retinue.protocol.delegation import Limits
-from retinue.protocol.errors import Closing, NoSuchRun, NotAllowed, printable
+from retinue.protocol.errors import Closing, printable
 from retinue.protocol.events import ProviderAdded, ProviderRemoved, RunEnded
 from retinue.protocol.log import Cause
-from retinue.protocol.tree import RunInfo, RunTree, in_preorder
 
 if TYPE_CHECKING:
     from retinue.actors._ref import RunRef
 
-# How many ended runs can still be found by their id and are shown in trees.
-RETAINED = 1000
 
-
-class RegistryActor(Admission):
+class RegistryActor(Catalogue):
     """
     Admits, publishes and supervises the runs of one runtime.
 
@@ -46,8 +41,6 @@ class RegistryActor(Admission):
     def __init__(self, service: Any, limits: Limits) -> None:
         super().__init__(service, limits)
         self._watchers: dict[int, list[Any]] = {}
-        self._ended: dict[int, messages.RunReleased] = {}
-        self._ended_at: dict[int, float] = {}
         self._drainers: list[Reply[Any]] = []
         self._stuck: tuple[str, ...] = ()
 
@@ -106,7 +99,7 @@ class RegistryActor(Admission):
             ref.quota.give_back()
         self.forget_name(ref)
         self._stuck += fact.stuck if ref.parent is None else ()
-        self._retain(ref, fact)
+        self.retain(ref, fact)
         watchers = self._watchers.pop(ref.number, ())
         if watchers or self.observers:
             event = _ended(fact)
@@ -114,13 +107,6 @@ class RegistryActor(Admission):
                 tell_one(watcher, event)
             self.observers.tell(event)
         self.after_room_came()
-
-    def _retain(self, ref: RunRef, fact: messages.RunReleased) -> None:
-        self._ended[ref.number] = fact
-        self._ended_at[ref.number] = self.service.dispatcher.clock.now()
-        if len(self._ended) > RETAINED:
-            oldest = next(iter(self._ended))
-            del self._ended[oldest], self._ended_at[oldest]
 
     def after_room_came(self) -> None:
         """Let in who waits for room, and answer a drain that is done."""
@@ -131,71 +117,6 @@ class RegistryActor(Admission):
             for reply in drainers:
                 reply.resolve(self._stuck)
 
-    # Finding and listing.
-
-    def on_route(self, order: messages.Route) -> Any:
-        """
-        Find a live run by id or name.
-
-        Raises:
-            NoSuchRun: there is none.
-            NotAllowed: an agent asks for one that is neither its child nor declared open.
-        """
-        ref = self.names.get(order.key) or self._by_id(order.key)
-        if ref is None:
-            raise NoSuchRun(f"no live run has the id or name {order.key!r}")
-        if order.asker is not None and ref.parent is not order.asker:
-            agent = ref.request.agent
-            if agent is None or not agent.is_open:
-                raise NotAllowed(
-                    f"{ref.run_id}: is not open to other agents; declare it with"
-                    " agent(is_open=True), or hand its Run over"
-                )
-        return self.service.handle_of(ref)
-
-    def _by_id(self, key: str) -> RunRef | None:
-        number = self._number(key)
-        return None if number is None else self.live.get(number)
-
-    def _number(self, key: str) -> int | None:
-        prefix, _, digits = key.rpartition("-")
-        if prefix != self.service.dispatcher.prefix or not digits.isdigit():
-            return None
-        return int(digits)
-
-    def on_result_of(self, order: messages.ResultOf) -> Any:
-        """Return the result of a run that has ended, any number of times (H28)."""
-        number = self._number(order.run_id)
-        fact = None if number is None else self._ended.get(number)
-        if fact is None:
-            raise NoSuchRun(
-                f"no ended run {order.run_id!r}; the last {RETAINED} are kept until disposed"
-            )
-        return fact.result
-
-    def on_forget(self, order: messages.ForgetRun) -> None:
-        """Drop what is kept of an ended run."""
-        self._ended.pop(order.ref.number, None)
-        self._ended_at.pop(order.ref.number, None)
-
-    def on_list_children(self, order: messages.ListChildren) -> tuple[RunInfo, ...]:
-        """List the live children of a run, or the live roots, in the order of their start."""
-        return tuple(
-            _outcomes.describe(ref) for ref in self.live.values() if ref.parent is order.ref
-        )
-
-    def on_list_descendants(self, order: messages.ListDescendants) -> RunTree:
-        """List everything below a run, or the whole forest with what has ended lately."""
-        if order.ref is not None:
-            live = sorted(order.ref.subtree(), key=lambda ref: ref.number)
-            rows = [_outcomes.describe(ref) for ref in live]
-            return RunTree(in_preorder(rows))
-        rows = [_outcomes.describe(ref) for ref in self.live.values()]
-        for number, fact in self._ended.items():
-            rows.append(_outcomes.describe_ended(fact, self._ended_at[number]))
-        rows.sort(key=lambda row: int(row.run_id.rpartition("-")[2]))
-        return RunTree(in_preorder(rows))
-
     # Watching.
 
     def on_watch(self, order: messages.Watch) -> bool:
@@ -204,7 +125,7 @@ class RegistryActor(Admission):
         if ref.number in self.live:
             self._watchers.setdefault(ref.number, []).append(order.watcher)
             return True
-        fact = self._ended.get(ref.number)
+        fact = self.ended.get(ref.number)
         if fact is not None:
             tell_one(order.watcher, _ended(fact))
         return False

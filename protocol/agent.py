@@ -15,7 +15,8 @@ import enum
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, overload
+from typing import Any, Final, TypeAlias, cast, overload
+from weakref import WeakValueDictionary
 
 import attrs
 
@@ -191,9 +192,9 @@ def agent(
     return decorate
 
 
-@functools.lru_cache(maxsize=1024)
-def _wrapped(behaviour: Behaviour) -> Agent:
-    return Agent(behaviour)
+# Shared by the starts of one behaviour while any of them lives, and no longer: a closure
+# may hold a whole session (H60).
+_WRAPPED: Final[WeakValueDictionary[Behaviour, Agent]] = WeakValueDictionary()
 
 
 def as_agent(value: object) -> Agent:
@@ -207,14 +208,18 @@ def as_agent(value: object) -> Agent:
         return value
     if value is None:
         raise InvalidAgent("this provider needs an agent: start(..., agent=my_function)")
+    behaviour = cast("Behaviour", value)
     if not callable(value):
-        behaviour_kind(value)  # type: ignore[arg-type]  # raises with the reason
+        behaviour_kind(behaviour)  # raises with the reason
     try:
-        return _wrapped(value)  # type: ignore[arg-type]
+        known = _WRAPPED.get(behaviour)
+        if known is None:
+            known = _WRAPPED[behaviour] = Agent(behaviour)
     except TypeError as error:
         if isinstance(error, InvalidAgent):
             raise
-        return Agent(value)  # type: ignore[arg-type]  # not hashable, so not cached
+        return Agent(behaviour)  # not hashable, so not shared
+    return known
 
 
 NO_FILTER: Final = ToolFilter()

@@ -6,7 +6,8 @@ from collections.abc import Generator
 from typing import Any, Final
 
 from retinue.backends._inprocess.capture import capture
-from retinue.backends._inprocess.turn import BlockingTurn, Turn, TurnView
+from retinue.backends._inprocess.turn import BlockingTurn, Turn
+from retinue.backends._inprocess.view import TurnView
 from retinue.protocol import messages
 from retinue.protocol.agent import Kind
 from retinue.protocol.errors import InvalidAgent, RetinueError, ordinary, printable
