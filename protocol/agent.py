@@ -134,7 +134,7 @@ class Agent:
         while isinstance(made, functools.partial):
             made = made.func
         is_class = inspect.isclass(made)
-        function = self.behaviour
+        function: Any = self.behaviour
         if is_class:
             function = getattr(made, "turn", None)
             if function is None:
