@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import Any, cast
 
 from retinue.backends._inprocess.capture import capture
 from retinue.backends._script import (
@@ -111,11 +111,9 @@ class ScriptedDriver:
                 case Spend(usage):
                     report(messages.UsageRecorded(turn, usage))
                 case StepEdge():
-                    taken: tuple[Message, ...] = yield from self._workplace.ask(
-                        messages.StepEdge(turn)
-                    )
-                    for message in taken:
-                        report(messages.Said(turn, message.content))
+                    asked = self._workplace.ask(messages.StepEdge(turn))
+                    for taken in cast("tuple[Message, ...]", (yield from asked)):
+                        report(messages.Said(turn, taken.content))
                 case Hold():
                     if self._is_stopped:
                         break

@@ -100,11 +100,11 @@ class BehaviourDriver:
         kind = self._open.agent.kind if self._open.agent is not None else None
         if live.work is not None:
             live.work.cancel(reason)
-        aborted = messages.TurnEnded(live.view.number, Ending.ABORTED)
-        if kind is Kind.BLOCKING:
-            self._workplace.report(aborted)
-        elif kind is Kind.COROUTINE:
-            live.timer = self._workplace.after(CLEAN_UP_SECONDS, aborted)
+        if kind is not Kind.GENERATOR:
+            # A thread gets no time, but its end goes behind what it has said already.
+            seconds = 0.0 if kind is Kind.BLOCKING else CLEAN_UP_SECONDS
+            aborted = messages.TurnEnded(live.view.number, Ending.ABORTED)
+            live.timer = self._workplace.after(seconds, aborted)
 
     def ended(self, live: _Live, fact: messages.TurnEnded) -> None:
         """Report a turn's end, and closed when it was the last that close waited for."""
