@@ -37,7 +37,7 @@ class ManualClock:
     def __init__(self, start: float = 0.0) -> None:
         self._now = start
         self._lock = threading.Lock()
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], object]] = []
 
     def now(self) -> float:
         """Return the time that was set."""
@@ -53,7 +53,7 @@ class ManualClock:
         for listener in listeners:
             listener()
 
-    def on_advance(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def on_advance(self, listener: Callable[[], object]) -> Callable[[], object]:
         """Call *listener* after every advance; returns what takes it back."""
         with self._lock:
             self._listeners.append(listener)
@@ -81,10 +81,10 @@ class Timer:
 
     __slots__ = ("_timers", "action", "is_done", "when")
 
-    def __init__(self, timers: Timers, when: float, action: Callable[[], None]) -> None:
+    def __init__(self, timers: Timers, when: float, action: Callable[[], object]) -> None:
         self._timers = timers
         self.when = when
-        self.action: Callable[[], None] | None = action
+        self.action: Callable[[], object] | None = action
         self.is_done = False
 
     def cancel(self) -> None:
@@ -112,7 +112,7 @@ class Timers:
         self._lock = threading.Lock()
         self._dropped = 0
 
-    def add(self, when: float, action: Callable[[], None]) -> Timer:
+    def add(self, when: float, action: Callable[[], object]) -> Timer:
         """Do *action* at the time *when*."""
         timer = Timer(self, when, action)
         with self._lock:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Coroutine
 from contextvars import Context
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -78,7 +79,7 @@ class Dispatcher:
         """Whether this very thread is inside a handler."""
         return self.running is not None and self.runner == threading.get_ident()
 
-    def after(self, seconds: float, action: Callable[[], None]) -> Timer:
+    def after(self, seconds: float, action: Callable[[], object]) -> Timer:
         """Do *action* in *seconds* of the clock; it must not block."""
         return self.timers.add(self.clock.now() + seconds, action)
 
@@ -182,7 +183,7 @@ class Dispatcher:
             if reply is not None:
                 reply.fail(ref.dead())
             else:
-                _contained(ref, "on_undelivered", lambda m=message: actor.on_undelivered(m))
+                _contained(ref, "on_undelivered", partial(actor.on_undelivered, message))
 
 
 class _OnStart:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pykka
 from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
-from pykka.messages import _ActorStop as ActorStop
+from pykka.messages import _ActorStop
 
 from retinue.actors._reply import Reply
 from retinue.protocol import messages
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from retinue.actors._dispatcher import Dispatcher
+
+# What pykka stops actors with, the one name that it does not make public.
+ActorStop = _ActorStop
 
 # One letter: the message, the Reply of its asker or None.
 Letter = tuple[Any, "Reply[Any] | None"]
@@ -96,7 +99,7 @@ class Mailbox(pykka.ActorRef[Any]):
         """Whether the actor has stopped, in the shape that pykka has."""
         return Stopped(self)
 
-    def _actor_weakref(self) -> Any:
+    def _actor_weakref(self) -> Any:  # type: ignore[override]
         return self.actor
 
     def __hash__(self) -> int:

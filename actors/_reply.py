@@ -211,14 +211,14 @@ class Reply(pykka.Future[T]):
         self.forget(ring)
         return self._done
 
-    def __await__(self) -> Generator[Any, None, T]:  # type: ignore[override]
+    def __await__(self) -> Generator[Any, None, T]:
         if not self._done:
             from retinue.actors._loop import wait_on_loop
 
             yield from wait_on_loop(self)
         return self.outcome()
 
-    def __iter__(self) -> Generator[Any, Any, T]:  # type: ignore[override]
+    def __iter__(self) -> Generator[Any, Any, T]:
         if not self._done:
             yield self
         return self.outcome()
@@ -227,15 +227,15 @@ class Reply(pykka.Future[T]):
         """Return a Reply with *func* of the value, computed by whoever first asks."""
         return Derived((self,), lambda values: func(values[0]))
 
-    def filter(self: Any, func: Callable[[Any], bool]) -> Reply[Iterable[Any]]:  # type: ignore[override]
+    def filter(self: Any, func: Callable[[Any], bool]) -> Reply[Iterable[Any]]:
         """Return a Reply with the items of the value that pass *func*."""
         return Derived((self,), lambda values: [item for item in values[0] if func(item)])
 
-    def reduce(self: Any, func: Callable[[Any, Any], Any], *args: Any) -> Reply[Any]:  # type: ignore[override]
+    def reduce(self: Any, func: Callable[[Any, Any], Any], *args: Any) -> Reply[Any]:
         """Return a Reply with the items of the value folded by *func*."""
         return Derived((self,), lambda values: functools.reduce(func, values[0], *args))
 
-    def join(self: Any, *futures: pykka.Future[Any]) -> Reply[Iterable[Any]]:  # type: ignore[override]
+    def join(self: Any, *futures: pykka.Future[Any]) -> Reply[Iterable[Any]]:
         """Return a Reply with the values of this one and all *futures*, in order."""
         return Derived((self, *futures), list)
 
@@ -275,7 +275,7 @@ class Derived(Reply[T]):
         except Exception as error:  # noqa: BLE001 - the error is the answer
             self.fail(error)
 
-    def __iter__(self) -> Generator[Any, Any, T]:  # type: ignore[override]
+    def __iter__(self) -> Generator[Any, Any, T]:
         for source in self._sources:
             if isinstance(source, Reply) and not source.is_done:
                 yield source

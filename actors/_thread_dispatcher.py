@@ -66,7 +66,7 @@ class ThreadDispatcher(Dispatcher):
         self._pool = WorkerPool(POOL_LIMIT, "retinue-call")
         self._port: Any = None
         self._main = threading.main_thread().ident
-        self._remove_listener: Callable[[], None] | None = None
+        self._remove_listener: Callable[[], object] | None = None
         if isinstance(self.clock, ManualClock):
             self._remove_listener = self.clock.on_advance(self._wake)
 
@@ -93,7 +93,7 @@ class ThreadDispatcher(Dispatcher):
             self._start()
         return True
 
-    def after(self, seconds: float, action: Callable[[], None]) -> Timer:
+    def after(self, seconds: float, action: Callable[[], object]) -> Timer:
         """Do *action* in *seconds* of the clock; it must not block."""
         timer = super().after(seconds, action)
         if self.runner != threading.get_ident():
@@ -180,7 +180,7 @@ class ThreadDispatcher(Dispatcher):
             elif ready:
                 with lock:
                     ref = ready.popleft()
-                    queue = ref.queue
+                    queue: Any = ref.queue
                     if queue is None:  # sealed meanwhile, its letters handed back
                         continue
                     if type(queue) is deque:
@@ -280,9 +280,7 @@ class ThreadDispatcher(Dispatcher):
         if self._remove_listener is not None:
             self._remove_listener()
             self._remove_listener = None
-        for thread, run_id in self._left_behind:
-            if thread.is_alive():
-                stuck.append(run_id)
+        stuck += [run_id for left, run_id in self._left_behind if left.is_alive()]
         with self.lock:
             self._is_closing = True
             thread = self._thread

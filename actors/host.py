@@ -108,14 +108,14 @@ class HostRuntime(Runtime):
         """The run that stands for the host; the parent of all that the host starts."""
         return self._stand_in
 
-    def start(  # type: ignore[override]
+    def start(
         self, provider: str, prompt: object, *, on: str | None = None, **options: Any
     ) -> Reply[Run]:
         """Start a child of the host; its result is told to the host's method *on*."""
         options.setdefault("parent", self._stand_in)
         return self._delivered(super().start(provider, prompt, **options), on)
 
-    def open(self, agent: object, *, on: str | None = None, **options: Any) -> Reply[Run]:  # type: ignore[override]
+    def open(self, agent: object, *, on: str | None = None, **options: Any) -> Reply[Run]:
         """Open a resident child of the host; its result is told when it ends."""
         options.setdefault("parent", self._stand_in)
         return self._delivered(super().open(agent, **options), on)

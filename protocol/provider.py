@@ -43,6 +43,14 @@ class Work(Protocol):
         ...
 
 
+class Alarm(Protocol):
+    """Something that is to happen at a time."""
+
+    def cancel(self) -> None:
+        """Let it not happen; harmless when it has."""
+        ...
+
+
 @attrs.frozen
 class OpenOrder:
     """What a provider is asked to open."""
@@ -124,7 +132,7 @@ class Workplace(Protocol):
         """Step a generator inside the run's actor; what it yields are Replies to wait for."""
         ...
 
-    def after(self, seconds: float, fact: object) -> Work:
+    def after(self, seconds: float, fact: object) -> Alarm:
         """Tell the run's actor *fact* in *seconds* of the runtime's clock."""
         ...
 

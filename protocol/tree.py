@@ -81,17 +81,20 @@ def in_preorder(rows: Sequence[RunInfo]) -> tuple[RunInfo, ...]:
     """
     Order *rows* so that children follow their parent, each in the order given.
 
-    Iterative, so any depth; rows whose parent is not among them are roots (LST-16).
+    Iterative, so any depth; rows whose parent is not among them are roots, and of rows in
+    a circle the first is one (LST-16).
     """
     known = {row.run_id for row in rows}
     children: dict[str | None, list[RunInfo]] = {}
     for row in rows:
         parent = row.parent_id if row.parent_id in known else None
         children.setdefault(parent, []).append(row)
-    ordered: list[RunInfo] = []
-    to_visit = children.get(None, [])[::-1]
-    while to_visit:
-        row = to_visit.pop()
-        ordered.append(row)
-        to_visit.extend(reversed(children.get(row.run_id, [])))
-    return tuple(ordered)
+    ordered: dict[str, RunInfo] = {}
+    for first in (*children.get(None, ()), *rows):
+        to_visit = [first]
+        while to_visit:
+            row = to_visit.pop()
+            if row.run_id not in ordered:
+                ordered[row.run_id] = row
+                to_visit.extend(reversed(children.get(row.run_id, ())))
+    return tuple(ordered.values())

@@ -198,7 +198,10 @@ def _open_directory(path: str) -> int:
 
 def _size(name: str, directory: int) -> int | None:
     """Return the size of a file that cannot be read; None when it is no file any more."""
-    facts = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    try:
+        facts = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return None
     return facts.st_size if stat.S_ISREG(facts.st_mode) else None
 
 

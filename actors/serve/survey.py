@@ -11,14 +11,16 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote, unquote_to_bytes
 
 import attrs
 
-from retinue.actors.serve._survey_read import join, read_below, read_directory
+from retinue.actors.serve._survey_read import Give, join, read_below, read_directory
 from retinue.actors.serve._survey_tally import EMPTY, Tally, from_json, shown, unread
 from retinue.protocol.agent import Agent
+from retinue.protocol.content import clip
 from retinue.protocol.delegation import Limits
 from retinue.protocol.errors import Cancelled, LimitReached, RetinueError
 
@@ -33,6 +35,9 @@ WIDTH: Final = 16
 
 # What one call on the pool reads of directories that have no runs of their own.
 _BATCH: Final = 64
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Any, Any, T]
 
 _PLAIN: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 
@@ -82,7 +87,7 @@ class Survey:
     def __init__(self) -> None:
         self._total = EMPTY
 
-    def turn(self, turn: Any) -> Generator[Any, Any, dict[str, Any]]:
+    def turn(self, turn: Any) -> Steps[dict[str, Any]]:
         """Survey the directory that the prompt names."""
         plan = Plan(**turn.options)
         path = from_prompt(turn.text)
@@ -97,5 +102,85 @@ class Survey:
         if plan.depth == 0:
             yield from _count_here(turn, paths, give)
         else:
-            yield from _delegate(turn, plan, paths, give)
+            yield from self._delegate(turn, plan, paths, give)
         return self._total.as_json()
+
+    def _delegate(self, turn: Any, plan: Plan, paths: list[str], give: Give) -> Steps[None]:
+        """Start a child per path, as many at once as the width allows, and add up."""
+        waiting, live = deque(paths), deque[tuple[str, int, Any]]()
+        free = plan.width
+        while waiting or live:
+            while waiting and free:
+                share = max(1, free // len(waiting))
+                free -= share
+                path = waiting.popleft()
+                live.append((path, share, _start(turn, plan.below(share), path)))
+            path, share, start = live.popleft()
+            try:
+                run = yield from start
+                result = yield from run.result
+                self._total += from_json(result.unwrap())
+            except LimitReached:
+                yield from _count_here(turn, [path], give)
+            except Cancelled:
+                raise
+            except (RetinueError, ValueError) as error:
+                give(_not_surveyed(path, error))
+            free += share
+
+
+def _start(turn: Any, plan: Plan, path: str) -> Any:
+    return turn.start(
+        plan.provider,
+        as_prompt(path),
+        agent=SURVEY,
+        label=shown(path.rpartition("/")[2]),
+        options=plan.as_options(),
+    )
+
+
+def _count_here(turn: Any, paths: list[str], give: Give) -> Steps[None]:
+    """Count what is at and below the paths without a run for each directory."""
+    waiting = paths[::-1]
+    while waiting:
+        give((yield from turn.call(read_below, waiting, _BATCH, turn.check, give)))
+
+
+def _not_surveyed(path: str, error: Exception) -> Tally:
+    """Return the tally of a directory whose run gave none: what it counted, its pieces hold."""
+    reason = clip(str(error)) or type(error).__name__
+    return attrs.evolve(unread(path, reason), is_partial=True)
+
+
+SURVEY: Final = Agent(Survey, name="survey")
+
+
+def start_survey(
+    runtime: Runtime,
+    path: str,
+    plan: Plan = Plan(),
+    *,
+    max_live: int | None = None,
+    cancel: Cancellation | None = None,
+) -> Reply[Run]:
+    """
+    Start the survey of a directory; the run's result is a tally as a JSON value.
+
+    Args:
+        path: the directory; the only place where a link is followed.
+        plan: how it is surveyed.
+        max_live: how many runs may be alive at once; a directory for which there is no
+            room is counted by the run above it.
+        cancel: a token that cancels the whole survey.
+    """
+    # With a slash at its end a path that is a link stands for what the link points to.
+    path = path if path.endswith("/") or not Path(path).is_symlink() else f"{path}/"
+    return runtime.start(
+        plan.provider,
+        as_prompt(path),
+        agent=SURVEY,
+        label=shown(path),
+        options=plan.as_options(),
+        limits=None if max_live is None else Limits(live=max_live),
+        cancel=cancel,
+    )
