@@ -127,7 +127,7 @@ class Dispatcher:
         actor = ref.actor
         if actor is None:
             if reply is not None:
-                reply.fail(ref.dead())
+                reply.fail(ref.dead(message))
             return
         self.running = ref
         self._reply = reply
@@ -181,7 +181,7 @@ class Dispatcher:
             _contained(ref, "on_stop", actor.on_stop)
         for message, reply in rest:
             if reply is not None:
-                reply.fail(ref.dead())
+                reply.fail(ref.dead(message))
             else:
                 _contained(ref, "on_undelivered", partial(actor.on_undelivered, message))
 

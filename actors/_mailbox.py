@@ -12,8 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import pykka
-from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr
-from pykka.messages import _ActorStop
+from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
 
 from retinue.actors._reply import Reply
 from retinue.protocol import messages
@@ -112,8 +111,9 @@ class Mailbox(pykka.ActorRef[Any]):
         """Whether the actor still takes messages."""
         return not self.is_sealed
 
-    def dead(self) -> pykka.ActorDeadError:
-        """Return the error for whoever comes too late."""
+    def dead(self, message: Any = None) -> Exception:
+        """Return the error for whoever comes too late, with *message* if that was asked."""
+        del message
         return pykka.ActorDeadError(f"{self.run_id} has stopped and takes no messages")
 
     def accepts(self, message: Any) -> Any:

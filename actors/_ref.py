@@ -10,7 +10,7 @@ import attrs
 from retinue.actors._mailbox import BOUND, PYKKA_MESSAGES, Mailbox
 from retinue.protocol import messages
 from retinue.protocol.content import BLOCK_TYPES, USER_PROMPT, Message, as_content
-from retinue.protocol.errors import BadMessage, MailboxFull
+from retinue.protocol.errors import BadMessage, Closing, MailboxFull
 
 if TYPE_CHECKING:
     from retinue.actors._dispatcher import Dispatcher
@@ -93,6 +93,12 @@ class RunRef(Mailbox):
                 )
             self.load += 1
         return message
+
+    def dead(self, message: Any = None) -> Exception:
+        """Return the error for whoever comes too late; a start is refused as such."""
+        if type(message) is messages.Delegate:
+            return Closing(f"{self.run_id}: has ended and starts no more children")
+        return super().dead(message)
 
     def unload(self, count: int = 1) -> None:
         """Note that *count* bounded messages wait no more."""
