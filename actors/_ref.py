@@ -68,6 +68,12 @@ class RunRef(Mailbox):
     def __repr__(self) -> str:
         return f"<RunRef {self.run_id}>"
 
+    def dead(self, message: Any = None) -> Exception:
+        """Return the error for whoever comes too late; a start is refused in its own words."""
+        if type(message) is messages.Delegate:
+            return Closing(f"{self.run_id}: has ended and starts no more children")
+        return super().dead(message)
+
     def accepts(self, message: Any) -> Any:
         """
         Take vocabulary as it is, and content as a prompt.

@@ -13,7 +13,7 @@ from retinue.actors._mailbox import LATER
 from retinue.actors._run_children import Delegation
 from retinue.protocol import messages
 from retinue.protocol.errors import (
-    NotQuiescent,
+    DeadRun,
     StartCancelled,
     StartFailed,
     StartTimeout,
@@ -88,7 +88,7 @@ class WindingDown(Delegation):
                 f"{self._ref.run_id}: provider {self.provider.name!r} did not open the run in time"
             )
             self.feed(Input.STOP)
-        elif fact.what == "release" and self.driver_state == "closing":
+        elif fact.what == "release" and (self.driver_state == "closing" or self.workplace.calls):
             self.driver_state = "lost"
             self.stuck += (self._ref.run_id,)
             self.check_released()
@@ -107,7 +107,7 @@ class WindingDown(Delegation):
         self.drop_waiting()
         if self.asker is not None:
             asker, self.asker = self.asker, None
-            asker.fail(NotQuiescent(f"{self._ref.run_id}: ended before the turn did"))
+            asker.fail(DeadRun(f"{self._ref.run_id}: ended before the turn did"))
         if self.driver_state == "opening":
             # Nothing to close yet: when the provider comes back its driver is closed.
             self.driver_state = "lost"
@@ -128,7 +128,7 @@ class WindingDown(Delegation):
         for fact in [fact for fact in self.facts if type(fact) is messages.Closed]:
             self.facts.remove(fact)
             self.on_closed(fact)
-        if self.driver_state == "closing":
+        if self.driver_state == "closing" or self.workplace.calls:
             self.set_timer(self.grace, messages.DeadlinePassed("release"))
 
     def on_closed(self, fact: messages.Closed) -> None:
@@ -140,6 +140,10 @@ class WindingDown(Delegation):
             self.release_error = printable(fact.error)
         self.check_released()
 
+    def on_calls_ended(self, _: messages.CallsEnded) -> None:
+        """Note that the bounded pool does nothing for the run any more."""
+        self.check_released()
+
     def check_released(self) -> None:
         """Feed ``released`` when neither child nor start nor driver is left."""
         if (
@@ -147,6 +151,7 @@ class WindingDown(Delegation):
             and self._ref.first_child is None
             and not self.tickets
             and self.driver_state in {"", "closed", "lost"}
+            and (not self.workplace.calls or self.driver_state == "lost")
         ):
             self.feed(Input.RELEASED)
 

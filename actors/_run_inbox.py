@@ -45,7 +45,6 @@ class InboxWork(RunState):
 
     def on_prompt(self, order: messages.Prompt) -> Any:
         """Queue one next turn."""
-        self._ref.unload()
         self._must_be_live("prompt")
         if not self.life.is_resident:
             raise NotResident(
@@ -58,11 +57,15 @@ class InboxWork(RunState):
 
     def first_prompt(self, message: Message) -> None:
         """Queue the prompt that the run was started with."""
-        self.the_inbox().add(Target.NEXT_TURN, Waiting(message, None, None), self.now)
+        self.the_inbox().add(Target.NEXT_TURN, Waiting(message, None, None, counts=False), self.now)
+
+    def first_word(self, message: Message) -> None:
+        """Queue what the runtime has to say before the first prompt."""
+        item = Waiting(message, None, None, wakes=False, counts=False)
+        self.the_inbox().add(Target.NEXT_STEP, item, self.now)
 
     def on_steer(self, order: messages.Steer) -> Any:
         """Queue for the next step of the open turn, waking; the receipt follows."""
-        self._ref.unload()
         self._must_be_live("steer")
         if self.driver is not None and not hasattr(self.driver, "steer"):
             raise UnsupportedCapability(
@@ -75,7 +78,6 @@ class InboxWork(RunState):
 
     def on_inject(self, order: messages.Inject) -> bool:
         """Queue for the next step, without waking."""
-        self._ref.unload()
         self._must_be_live("message")
         item = Waiting(order.message, None, order.sender, wakes=False)
         self._add(Target.NEXT_STEP, item)
@@ -83,7 +85,6 @@ class InboxWork(RunState):
 
     def on_report(self, order: messages.Report) -> bool:
         """Take a child's own words at the next step, waking."""
-        self._ref.unload()
         self._must_be_live("report")
         self._add(Target.NEXT_STEP, Waiting(order.message, None, order.sender))
         return True
@@ -91,7 +92,7 @@ class InboxWork(RunState):
     def on_notice(self, order: messages.Notice) -> None:
         """Take the account of how a child ended at the next step, waking."""
         if not self.is_over:
-            self._add(Target.NEXT_STEP, Waiting(order.message, None, None))
+            self._add(Target.NEXT_STEP, Waiting(order.message, None, None, counts=False))
 
     def _add(self, target: Target, item: Waiting) -> None:
         self.the_inbox().add(target, item, self.now)
@@ -115,11 +116,18 @@ class InboxWork(RunState):
                 else:
                     item.reply.resolve(receipt)
 
+    def left(self, items: list[Waiting]) -> list[Waiting]:
+        """Note that *items* wait no more: there is room in the mailbox again (INB-1)."""
+        counted = sum(item.counts for item in items)
+        if counted:
+            self._ref.unload(counted)
+        return items
+
     def drop_waiting(self) -> None:
         """Empty both lists; every sender is told (H25, H59)."""
         if self.inbox is None or not len(self.inbox):
             return
-        for item in self.inbox.clear(self.now):
+        for item in self.left(self.inbox.clear(self.now)):
             if item.reply is not None:
                 item.reply.fail(_not_delivered(self._ref.run_id))
             else:

@@ -15,7 +15,7 @@ from retinue.protocol.errors import RetinueError
 from retinue.protocol.inbox import Inbox
 from retinue.protocol.lifecycle import Effect, Input, Phase, decide, new_life
 from retinue.protocol.log import Cause, Log
-from retinue.protocol.messages import TurnEnded
+from retinue.protocol.messages import BOUNDED, TurnEnded
 
 if TYPE_CHECKING:
     from retinue.actors._clock import Timer
@@ -166,6 +166,8 @@ class RunState(LightActor):
                 self.handle_facts()
         except RetinueError as error:
             # An asker hears of a refusal; a teller is told by an Undelivered.
+            if type(message) in BOUNDED:
+                self._ref.unload()
             if self.facts:
                 self.handle_facts()
             if not is_told:

@@ -45,7 +45,7 @@ class TurnWork(InboxWork):
         self.wrapping_up = False
         self.last = None
         self.cause = None
-        taken = self.the_inbox().claim_turn(now)
+        taken = self.left(self.the_inbox().claim_turn(now))
         declined = self._declined(taken)
         if declined is not None:
             self._answer_receipts(taken, None)
@@ -91,7 +91,7 @@ class TurnWork(InboxWork):
         now, log = self.now, self.the_log()
         log.append(StepFinished(fact.turn, self.step, now))
         self.step += 1
-        taken = self.the_inbox().claim_step(now)
+        taken = self.left(self.the_inbox().claim_step(now))
         log.append(StepStarted(fact.turn, self.step, now))
         for item in taken:
             log.append(UserMessage(item.message, now))
@@ -182,7 +182,7 @@ class TurnWork(InboxWork):
             log.append(StepFinished(fact.turn, self.step, now))
             self.step = 0
         if self.inbox is not None:
-            lapsed = self.inbox.lapse(now)
+            lapsed = self.left(self.inbox.lapse(now))
             self._answer_receipts(lapsed, None)
         is_aborted = fact.ending is Ending.ABORTED
         cause = (self.cause or Cause.USER) if is_aborted else None

@@ -31,12 +31,14 @@ class ActorWorkplace:
     are dropped: nobody is left to whom they mean anything.
     """
 
-    __slots__ = ("_random", "ref", "service")
+    __slots__ = ("_random", "calls", "ref", "service")
 
     def __init__(self, ref: RunRef, service: Any) -> None:
         self.ref = ref
         self.service = service
         self._random: random.Random | None = None
+        # How many functions of the run are under way on the bounded pool.
+        self.calls = 0
 
     @property
     def run_id(self) -> str:
@@ -131,8 +133,10 @@ class ActorWorkplace:
         reply: Reply[Any] = Reply(dispatcher.pump)
         outer = CURRENT.get()
         scope = ThreadScope(self, 0 if outer is None else outer.turn)
+        self._count_call(1)
 
         def finished(outcome: Outcome) -> None:
+            self._count_call(-1)
             if outcome.error is None:
                 reply.resolve(outcome.value)
             else:
@@ -140,6 +144,13 @@ class ActorWorkplace:
 
         dispatcher.on_pool(lambda: scope.run(function, finished), self.run_id)
         return reply
+
+    def _count_call(self, change: int) -> None:
+        with self.lock:
+            self.calls += change
+            was_last = self.calls == 0
+        if was_last and self.ref.is_settled:
+            self.report(messages.CallsEnded())
 
     def sleep(self, seconds: float) -> Reply[None]:
         """Return a Reply that resolves in *seconds* of the runtime's clock."""

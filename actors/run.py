@@ -16,6 +16,7 @@ from retinue.actors._run_ending import WindingDown
 from retinue.actors._run_state import RunState
 from retinue.actors._scope import Resume
 from retinue.protocol import messages
+from retinue.protocol.content import Form, Kind, Message, Source, Text
 from retinue.protocol.errors import (
     StartFailed,
     ordinary,
@@ -99,6 +100,13 @@ class RunActor(WindingDown):
 
     def on_published(self, _: messages.Published) -> None:
         """Set the run's deadlines and policies, and start on what waits."""
+        try:
+            self._prepare()
+        except Exception as error:  # noqa: BLE001 - a run that was announced has to end
+            self.crash(error)
+        self.feed(Input.PUBLISHED)
+
+    def _prepare(self) -> None:
         request = self._ref.request
         for seconds in (request.features.deadline, self._ref.quota.limits.run):
             if seconds is not None:
@@ -106,9 +114,14 @@ class RunActor(WindingDown):
         if self.policy:
             for name, value in self.policy.items():
                 self.the_log().append(PolicySet(name, value, "delegation", self.now))
+        if self.log is not None and self.log.seed_turns and self._is_fork:
+            self.first_word(_fork_notice(self._ref))
         if request.prompt is not None:
             self.first_prompt(request.prompt)
-        self.feed(Input.PUBLISHED)
+
+    @property
+    def _is_fork(self) -> bool:
+        return self._ref.parent is not None and self.provider.inherits_context
 
     # Failing.
 
@@ -135,9 +148,24 @@ class RunActor(WindingDown):
         """Say what the run is doing."""
         return self.service.describe(self)
 
+    def on_stalled(self, fact: messages.Stalled) -> None:
+        """Pass on that the driver was blocked."""
+        self.service.stalled(self._ref, fact.seconds)
+
     def on_read_log(self, _: messages.ReadLog) -> Log:
         """Return the log."""
         return self.the_log()
+
+
+def _fork_notice(ref: Any) -> Message:
+    """Say, between the seed and the task, who is spoken to and what about (H45)."""
+    parent = ref.parent.run_id
+    text = Text(
+        f"You are a child of {parent}, which goes on with its own work. The conversation up"
+        " to here is its own, for your information. Your only task is the next message."
+    )
+    summary = f"forked from {parent}; the only task is the next message"
+    return Message((text,), Source(Kind.RUNTIME, Form.NOTICE, parent, summary))
 
 
 def _start_failure(run_id: str, provider: str, error: BaseException) -> BaseException:
@@ -196,7 +224,9 @@ RunState.HANDLERS = {
     messages.TurnEnded: RunActor.on_turn_ended,
     messages.UsageRecorded: RunActor.on_usage,
     messages.Crashed: RunActor.on_crashed,
+    messages.CallsEnded: RunActor.on_calls_ended,
     messages.Closed: RunActor.on_closed,
+    messages.Stalled: RunActor.on_stalled,
     messages.ChildOpened: RunActor.on_child_opened,
     messages.StartRefused: RunActor.on_start_refused,
     messages.ChildEnded: RunActor.on_child_ended,

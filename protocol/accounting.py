@@ -104,7 +104,7 @@ def _account(events: Iterable[Event]) -> _Account:
                 else:
                     dropped_inside = True
         elif type(event) is TurnFinished:
-            ended, is_tail, dropped_inside = event, False, False
+            ended, is_tail = event, False
         elif type(event) is TurnStarted:
             cut_off = cut_off or (is_tail and took_work)
             # The turn did nothing: what was dropped in it is dropped all the same.

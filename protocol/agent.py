@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import pickle
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, cast, overload
 from weakref import WeakValueDictionary
@@ -147,9 +148,22 @@ class Agent:
             named = getattr(made, "__name__", type(made).__name__)
             object.__setattr__(self, "name", named)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By value where it has to be, so that an agent made of a lambda or in a notebook
+        # can go to another process.
+        import cloudpickle
+
+        fields = (self.behaviour, self.name, self.instructions, self.tools)
+        rest = (self.options, self.is_open, self.gate)
+        return _thawed, (cloudpickle.dumps((*fields, *rest)),)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the behaviour itself, as a test of it would."""
         return self.behaviour(*args, **kwargs)
+
+
+def _thawed(frozen: bytes) -> Agent:
+    return Agent(*pickle.loads(frozen))  # noqa: S301 - made by __reduce__, read by pickle itself
 
 
 @overload

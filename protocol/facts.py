@@ -88,6 +88,11 @@ class Crashed:
 
 
 @attrs.frozen
+class CallsEnded:
+    """No function of the run is under way on the bounded pool any more."""
+
+
+@attrs.frozen
 class Closed:
     """The driver has released everything."""
 

@@ -22,18 +22,27 @@ class Waiting:
         reply: who is to be told what became of it, or None.
         sender: where it goes back to when nobody takes it, or None.
         wakes: whether an idle run starts a turn for it.
+        counts: whether it counts against the bound of the mailbox.
         lapses: whether it is meant for the turn that is open now and for no later one.
     """
 
-    __slots__ = ("lapses", "message", "reply", "sender", "wakes")
+    __slots__ = ("counts", "lapses", "message", "reply", "sender", "wakes")
 
     def __init__(
-        self, message: Message, reply: Any, sender: Any, *, wakes: bool = True, lapses: bool = False
+        self,
+        message: Message,
+        reply: Any,
+        sender: Any,
+        *,
+        wakes: bool = True,
+        lapses: bool = False,
+        counts: bool = True,
     ) -> None:
         self.message = message
         self.reply = reply
         self.sender = sender
         self.wakes = wakes
+        self.counts = counts
         self.lapses = lapses
 
 

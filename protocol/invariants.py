@@ -120,7 +120,6 @@ def _apply(state: _State, event: object) -> None:
             state.calls.clear()
         case TurnFinished():
             state.turn = state.step = None
-            state.calls.clear()
         case StepStarted(step=step):
             state.step = state.last_step = step
         case StepFinished():

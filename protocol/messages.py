@@ -26,6 +26,7 @@ from retinue.protocol.commands import (
     WrapUp,
 )
 from retinue.protocol.facts import (
+    CallsEnded,
     ChildEnded,
     ChildOpened,
     Closed,
@@ -75,6 +76,7 @@ __all__ = [
     "CONTROL",
     "Admit",
     "Begin",
+    "CallsEnded",
     "Cancel",
     "CancelStart",
     "Cause",

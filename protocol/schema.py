@@ -14,6 +14,7 @@ import typing
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -123,21 +124,39 @@ def as_schema(value: object) -> OutputSchema:
             "no output schema",
             [f"the value: a JSON Schema or a type is expected, not {type(value).__name__}"],
         )
-    origin = Origin.PYDANTIC if hasattr(value, "model_json_schema") else Origin.TYPE
+    made = _MADE.get(value) if isinstance(value, type) else None
+    if made is None:
+        made = _checked_schema_of(value)
+        if isinstance(value, type):
+            _MADE[value] = made
+    return OutputSchema(made, value, _origin_of(value))
+
+
+# What a class's schema is, for as long as there is the class: a thousand children with one
+# answer type work it out once. The OutputSchema itself would keep its class alive.
+_MADE: Final[WeakKeyDictionary[type, dict[str, Any]]] = WeakKeyDictionary()
+
+
+def _origin_of(source: object) -> Origin:
+    return Origin.PYDANTIC if hasattr(source, "model_json_schema") else Origin.TYPE
+
+
+def _checked_schema_of(source: object) -> dict[str, Any]:
     try:
-        made = _schema_of(value, origin)
+        made = _schema_of(source)
     # Neither library has a base for what it raises on a type that it cannot take.
     except (TypeError, ValueError, NameError, AttributeError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1]
-        raise InvalidSchema(f"no output schema: {value!r}", [f"the value: {reason}"]) from error
-    found = payload_violations(made)
+        raise InvalidSchema(f"no output schema: {source!r}", [f"the value: {reason}"]) from error
+    # Types may bring parts of their own, with references and defaults.
+    found = schema_violations(made)
     if found:
-        raise InvalidSchema(f"no output schema: {value!r}", found)
-    return OutputSchema(made, value, origin)
+        raise InvalidSchema(f"no output schema: {source!r}", found)
+    return made
 
 
-def _schema_of(source: Any, origin: Origin) -> dict[str, Any]:
-    if origin is Origin.PYDANTIC:
+def _schema_of(source: Any) -> dict[str, Any]:
+    if _origin_of(source) is Origin.PYDANTIC:
         made: dict[str, Any] = source.model_json_schema()
         return made
     import msgspec
