@@ -100,12 +100,6 @@ class RunRef(Mailbox):
             self.load += 1
         return message
 
-    def dead(self, message: Any = None) -> Exception:
-        """Return the error for whoever comes too late; a start is refused as such."""
-        if type(message) is messages.Delegate:
-            return Closing(f"{self.run_id}: has ended and starts no more children")
-        return super().dead(message)
-
     def unload(self, count: int = 1) -> None:
         """Note that *count* bounded messages wait no more."""
         with self.dispatcher.lock:
