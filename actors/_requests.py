@@ -108,7 +108,9 @@ def _features(
     _optional("persona", persona)
     if options is not None and not isinstance(options, Mapping):
         raise InvalidRequest(f"options: expected a mapping, got {type(options).__name__}")
-    return Features(output_schema, max_depth, tool_filter, persona, options, limits, deadline)
+    # A copy, since the start may wait for room while its caller goes on with the mapping.
+    own = None if options is None else dict(options)
+    return Features(output_schema, max_depth, tool_filter, persona, own, limits, deadline)
 
 
 def _named(what: str, value: Any) -> str:

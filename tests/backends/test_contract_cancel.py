@@ -1,0 +1,330 @@
+"""The contract of every provider: cancelling, interrupting and disposing of runs."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from retinue.actors import Cancellation, Limits, ManualClock, Runtime
+from retinue.backends.scripted import Delta, Echo, Hold, Raise, Return, Say
+from retinue.protocol.errors import Cancelled, DeadRun
+from retinue.protocol.events import RunEnded
+from retinue.protocol.log import Cause, Ending, TurnFinished
+from retinue.protocol.messages import TurnEnded
+from tests.backends.contract import (
+    CASES,
+    Case,
+    cancelled_at,
+    overheard,
+    result_of,
+    standstill,
+    started,
+)
+from tests.doubles import PATIENCE, Probe
+
+
+def test_a_working_run_that_is_cancelled_ends_aborted(case: Case, runtime: Runtime) -> None:
+    """
+    RUN-3, RUN-4: the result fulfils as aborted, and the log has the same end with its cause.
+    """
+    hold = Hold()
+    run = started(runtime, case, hold, Return("too late"))
+
+    result = cancelled_at(hold, run)
+    ends = [event for event in run.transcript() if isinstance(event, TurnFinished)]
+
+    assert ("aborted", "") == (result.stop_reason, result.text)
+    assert [(Ending.ABORTED, Cause.USER)] == [(end.ending, end.cause) for end in ends]
+
+
+def test_a_tripped_token_cancels_the_run_as_its_parent_would(case: Case, runtime: Runtime) -> None:
+    """
+    RUN-4, RUN-11: the token reaches the working run, and lets go of it when it has settled.
+    """
+    hold, token = Hold(), Cancellation()
+    run = started(runtime, case, hold, cancel=token)
+    assert hold.reached.wait(PATIENCE)
+
+    token.cancel("the tool was aborted")
+    result = result_of(run)
+    ends = [event for event in run.transcript() if isinstance(event, TurnFinished)]
+
+    assert "aborted" == result.stop_reason
+    assert [Cause.PARENT] == [end.cause for end in ends]
+
+
+def test_a_settled_run_leaves_its_token(case: Case, runtime: Runtime) -> None:
+    """
+    RUN-11: a long-lived token gathers no listeners of runs that are over.
+    """
+    token = Cancellation()
+    run = started(runtime, case, Echo(), cancel=token)
+
+    run.dispose().get(timeout=PATIENCE)
+
+    assert "0 listening" in repr(token)
+
+
+def test_the_work_sees_the_cancel_where_it_waits(case: Case, runtime: Runtime) -> None:
+    """
+    A behaviour that waits is woken, so that the run is quiescent and no thread is left.
+    """
+    hold = Hold()
+    run = started(runtime, case, hold)
+    cancelled_at(hold, run)
+
+    assert run.dispose().get(timeout=PATIENCE)
+
+
+def test_a_cancel_after_the_result_is_inert(case: Case, runtime: Runtime) -> None:
+    """
+    RUN-5, RUN-17: the answer stays, and the caller is not told off.
+    """
+    run = started(runtime, case, Return("kept"))
+    before = result_of(run)
+
+    assert run.cancel().get(timeout=PATIENCE) in {True, False}
+    assert before is result_of(run)
+    assert "completed" == before.stop_reason
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.works_elsewhere], ids=str)
+def test_a_cancel_that_overtakes_a_completed_end_does_not_undo_it(
+    case: Case, runtime: Runtime
+) -> None:
+    """
+    RUN-5: the turn has ended completed, nobody has handled that yet, and a cancel comes first.
+
+    Other turns end inside the actor, where nothing can come between.
+    """
+    hold = Hold()
+    case, ear = overheard(runtime, case)
+    run = started(runtime, case, hold, Return("kept"))
+    assert hold.reached.wait(PATIENCE)
+
+    with standstill(runtime):
+        hold.release()
+        ear.wait_for(TurnEnded)
+        cancelled = run.cancel()
+
+    assert cancelled.get(timeout=PATIENCE)
+    assert ("completed", "kept") == (result_of(run).stop_reason, result_of(run).text)
+
+
+def test_a_cancel_that_overtakes_a_failure_owns_it(case: Case, runtime: Runtime) -> None:
+    """
+    RUN-5, RUN-15: a failure that is on its way when the cancel comes reads as aborted.
+    """
+    hold = Hold()
+    case, ear = overheard(runtime, case)
+    run = started(runtime, case, hold, Raise(ValueError("odd")))
+    assert hold.reached.wait(PATIENCE)
+
+    with standstill(runtime):
+        hold.release()
+        if case.works_elsewhere:
+            ear.wait_for(TurnEnded)
+        run.cancel()
+
+    assert "aborted" == result_of(run).stop_reason
+
+
+def test_a_run_whose_owner_is_torn_down_ends_aborted(case: Case, runtime: Runtime) -> None:
+    """
+    RUN-6: disposing of a parent reaches a working child, and the child's reason is aborted.
+    """
+    holds = Hold(), Hold()
+    parent = started(runtime, case, holds[0])
+    child = started(runtime, case, Say("so far"), holds[1], parent=parent)
+    assert all(hold.reached.wait(PATIENCE) for hold in holds)
+
+    parent.dispose().get(timeout=PATIENCE)
+
+    assert ("aborted", "so far") == (result_of(child).stop_reason, result_of(child).text)
+    assert (child.id,) == result_of(parent).abandoned
+
+
+def test_a_cancel_reaches_every_descendant(case: Case, runtime: Runtime) -> None:
+    """
+    H04, H06: three deep, and nobody in between mentions cancelling.
+    """
+    holds = [Hold() for _ in range(4)]
+    runs = [started(runtime, case, holds[0])]
+    for hold in holds[1:]:
+        runs.append(started(runtime, case, hold, parent=runs[-1]))
+    assert all(hold.reached.wait(PATIENCE) for hold in holds)
+
+    runs[0].cancel("all of you").get(timeout=PATIENCE)
+
+    assert ["aborted"] * 4 == [result_of(run).stop_reason for run in runs]
+
+
+def test_an_interrupt_ends_a_one_shot_aborted(case: Case, runtime: Runtime) -> None:
+    """
+    A one-shot has one turn, and its stopping is the run's end.
+    """
+    hold = Hold()
+    run = started(runtime, case, Delta("some"), hold)
+    assert hold.reached.wait(PATIENCE)
+
+    assert run.interrupt().get(timeout=PATIENCE)
+    assert ("aborted", "some") == (result_of(run).stop_reason, result_of(run).text)
+    assert not run.interrupt().get(timeout=PATIENCE)
+
+
+def test_an_interrupt_keeps_a_residents_queue(case: Case, runtime: Runtime) -> None:
+    """
+    The turn under way is aborted, and the next prompt has its turn.
+    """
+    hold = Hold()
+    run = case.open(runtime, [hold, Echo()]).get(timeout=PATIENCE)
+    first, second = run.ask("first"), run.ask("second")
+    assert hold.reached.wait(PATIENCE)
+
+    run.interrupt().get(timeout=PATIENCE)
+
+    assert "aborted" == first.get(timeout=PATIENCE).stop_reason
+    assert "second" == second.get(timeout=PATIENCE).text
+
+
+def test_every_dispose_of_every_thread_is_answered(case: Case, runtime: Runtime) -> None:
+    """
+    RUN-7, RUN-16: eight threads at once, and once more when all is over; one end is told.
+    """
+    probe, hold, answers = Probe(), Hold(), list[bool]()
+    runtime.subscribe(lambda event: probe.tell(event) if isinstance(event, RunEnded) else None)
+    run = started(runtime, case, hold)
+    assert hold.reached.wait(PATIENCE)
+    together = threading.Barrier(8)
+
+    def dispose() -> None:
+        together.wait(PATIENCE)
+        answers.append(run.dispose().get(timeout=PATIENCE))
+
+    threads = [threading.Thread(target=dispose) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+
+    assert run.dispose().get(timeout=PATIENCE)
+    assert [True] * 8 == answers
+    assert [run.id] == [event.run_id for event in probe.unread() if isinstance(event, RunEnded)]
+
+
+@pytest.mark.parametrize("state", ["working", "completed", "failed", "cancelled", "idle", "asked"])
+def test_a_run_in_any_state_can_be_disposed_of_twice(
+    case: Case, runtime: Runtime, state: str
+) -> None:
+    """
+    H18: each dispose returns soon, and the second changes nothing.
+    """
+    hold = Hold()
+    match state:
+        case "working":
+            run = started(runtime, case, hold)
+        case "completed":
+            run = started(runtime, case, Echo())
+            result_of(run)
+        case "failed":
+            run = started(runtime, case, Raise(ValueError("odd")))
+            result_of(run)
+        case "cancelled":
+            run = started(runtime, case, hold)
+            cancelled_at(hold, run)
+        case "idle":
+            run = case.open(runtime, [Echo()]).get(timeout=PATIENCE)
+            run.ask("once").get(timeout=PATIENCE)
+        case _:
+            run = case.open(runtime, [hold]).get(timeout=PATIENCE)
+            run.ask("once")
+            assert hold.reached.wait(PATIENCE)
+
+    assert run.dispose().get(timeout=PATIENCE)
+    ended = result_of(run)
+
+    assert run.dispose().get(timeout=PATIENCE)
+    assert ended is result_of(run)
+    assert () == runtime.children()
+
+
+def test_what_is_said_to_a_run_that_is_gone_is_refused(case: Case, runtime: Runtime) -> None:
+    """
+    H27, H59: every verb has an answer, and it says that the run has ended.
+    """
+    run = case.open(runtime, []).get(timeout=PATIENCE)
+    run.dispose().get(timeout=PATIENCE)
+
+    for verb in (run.tell, run.ask, run.inject):
+        with pytest.raises(DeadRun, match=run.id):
+            verb("anybody there?").get(timeout=PATIENCE)
+
+
+def test_asks_that_wait_when_a_run_is_disposed_of_are_all_answered(
+    case: Case, runtime: Runtime
+) -> None:
+    """
+    H59: a hundred prompts behind a turn that never ends, and none of them waits for ever.
+    """
+    hold = Hold()
+    run = case.open(runtime, [hold]).get(timeout=PATIENCE)
+    asked = [run.ask(str(number)) for number in range(100)]
+    assert hold.reached.wait(PATIENCE)
+
+    run.dispose().get(timeout=PATIENCE)
+
+    assert "aborted" == asked[0].get(timeout=PATIENCE).stop_reason
+    for reply in asked[1:]:
+        with pytest.raises(Exception, match=run.id):
+            reply.get(timeout=PATIENCE)
+
+
+def test_a_run_over_its_deadline_alone_ends_timeout(
+    case: Case, runtime: Runtime, clock: ManualClock
+) -> None:
+    """
+    H10, H20: five children, two done and one stuck past its limit: the others' work is kept.
+    """
+    done = [started(runtime, case, Return(text)) for text in ("a", "b")]
+    holds = [Hold() for _ in range(3)]
+    stuck = started(runtime, case, Say("nearly"), holds[0], deadline=60.0)
+    free = [started(runtime, case, hold, Return("c"), deadline=61.0) for hold in holds[1:]]
+    assert all(hold.reached.wait(PATIENCE) for hold in holds)
+
+    clock.advance(60.0)
+    result_of(stuck)
+    for hold in holds:
+        hold.release()
+    outcomes = runtime.wait([*done, stuck, *free]).get(timeout=PATIENCE)
+
+    assert ["completed", "completed", "timeout", "completed", "completed"] == [
+        outcome.stop_reason for outcome in outcomes
+    ]
+    assert ["a", "b", "nearly", "c", "c"] == [outcome.text for outcome in outcomes]
+
+
+def test_a_run_whose_tree_has_a_time_limit_ends_timeout(
+    case: Case, runtime: Runtime, clock: ManualClock
+) -> None:
+    """
+    Limits.run is a deadline of the run and of everything below it.
+    """
+    hold = Hold()
+    run = started(runtime, case, hold, limits=Limits(run=5.0))
+    assert hold.reached.wait(PATIENCE)
+
+    clock.advance(5.0)
+
+    assert "timeout" == result_of(run).stop_reason
+
+
+def test_a_behaviour_that_raises_cancelled_by_itself_has_failed(
+    case: Case, runtime: Runtime
+) -> None:
+    """
+    Nobody cancelled it: the exception is the behaviour's own, and so is the failure.
+    """
+    run = started(runtime, case, Raise(Cancelled("I give up")))
+
+    assert "error" == result_of(run).stop_reason
