@@ -19,7 +19,7 @@ from retinue.actors.handle import (
 from retinue.actors.runtime import Runtime
 from retinue.protocol.agent import Agent, Tool, ToolFilter, agent
 from retinue.protocol.delegation import Capabilities, Limits
-from retinue.protocol.result import RunResult, TurnResult, Unfinished
+from retinue.protocol.result import NotStarted, RunResult, TurnResult, Unfinished
 
 __all__ = [
     "Agent",
@@ -28,6 +28,7 @@ __all__ = [
     "DeterministicDispatcher",
     "Limits",
     "ManualClock",
+    "NotStarted",
     "RealClock",
     "Reply",
     "Run",

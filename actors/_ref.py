@@ -35,6 +35,7 @@ class RunRef(Mailbox):
     __slots__ = (
         "depth",
         "first_child",
+        "has_mail",
         "is_settled",
         "mark",
         "next_sibling",
@@ -59,6 +60,7 @@ class RunRef(Mailbox):
         self.owner_turn = 0
         self.depth = 0
         self.is_settled = False
+        self.has_mail = False
         self.request: Any = None
         self.quota: Any = None
         self.started_at = 0.0
@@ -98,6 +100,9 @@ class RunRef(Mailbox):
                     f"{self.run_id}: {BOUND} messages wait already; send again when some are taken"
                 )
             self.load += 1
+            if kind in messages.FOR_A_STEP:
+                # Seen at the next step edge even before the actor has come to the message.
+                self.has_mail = True
         return message
 
     def unload(self, count: int = 1) -> None:

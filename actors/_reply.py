@@ -219,9 +219,13 @@ class Reply(pykka.Future[T]):
         return self.outcome()
 
     def __iter__(self) -> Generator[Any, Any, T]:
+        yield from self.settling()
+        return self.outcome()
+
+    def settling(self) -> Generator[Any, Any, None]:
+        """Yield the Replies that have to be waited for, until this one is settled."""
         if not self._done:
             yield self
-        return self.outcome()
 
     def map(self, func: Callable[[T], M]) -> Reply[M]:
         """Return a Reply with *func* of the value, computed by whoever first asks."""
@@ -275,10 +279,27 @@ class Derived(Reply[T]):
         except Exception as error:  # noqa: BLE001 - the error is the answer
             self.fail(error)
 
-    def __iter__(self) -> Generator[Any, Any, T]:
+    def settling(self) -> Generator[Any, Any, None]:
+        """Yield what has to be waited for below, then compute."""
         for source in self._sources:
-            if isinstance(source, Reply) and not source.is_done:
-                yield source
+            if isinstance(source, Reply):
+                yield from source.settling()
         if not self._done:
             self.compute()
-        return self.outcome()
+
+    def on_done(self, callback: Callback) -> None:
+        """
+        Call *callback* when the value can be computed: somebody waits who does not ask.
+
+        The value is then computed on the thread that resolves the last source.
+        """
+        super().on_done(callback)
+        self._pursue()
+
+    def _pursue(self, _: Reply[Any] | None = None) -> None:
+        for source in self._sources:
+            if isinstance(source, Reply) and not source.is_done:
+                source.on_done(self._pursue)
+                return
+        if not self._done:
+            self.compute()

@@ -20,11 +20,11 @@ from retinue.protocol.errors import (
     printable,
 )
 from retinue.protocol.lifecycle import Input, Phase
-from retinue.protocol.log import Cause
+from retinue.protocol.log import Cause, Ending
 
 
 class WindingDown(Delegation):
-    """WindingDown a run down."""
+    """Winding a run down."""
 
     __slots__ = ()
 
@@ -56,6 +56,8 @@ class WindingDown(Delegation):
         if self.refusal is None and not self.life.is_published:
             self.refusal = StartCancelled(f"{ref.run_id}: {ref.mark or reason}")
         self.feed(Input.STOP)
+        if self.life.phase is Phase.CANCELLING and not self.facts:
+            self.set_timer(self.grace, messages.DeadlinePassed("stop"))
 
     def on_dispose(self, order: messages.Dispose) -> Any:
         """Cancel what remains, and answer at quiescence."""
@@ -88,6 +90,10 @@ class WindingDown(Delegation):
                 f"{self._ref.run_id}: provider {self.provider.name!r} did not open the run in time"
             )
             self.feed(Input.STOP)
+        elif fact.what == "stop" and self.life.phase is Phase.CANCELLING:
+            # The driver does not end its turn. What it says of it later comes too late, and
+            # whether it lets go is seen when it is closed.
+            self.on_turn_ended(messages.TurnEnded(self.open_turn, Ending.ABORTED))
         elif fact.what == "release" and (self.driver_state == "closing" or self.workplace.calls):
             self.driver_state = "lost"
             self.stuck += (self._ref.run_id,)

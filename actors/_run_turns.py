@@ -45,6 +45,7 @@ class TurnWork(InboxWork):
         self.wrapping_up = False
         self.last = None
         self.cause = None
+        self._ref.has_mail = False
         taken = self.left(self.the_inbox().claim_turn(now))
         declined = self._declined(taken)
         if declined is not None:
@@ -91,6 +92,7 @@ class TurnWork(InboxWork):
         now, log = self.now, self.the_log()
         log.append(StepFinished(fact.turn, self.step, now))
         self.step += 1
+        self._ref.has_mail = False
         taken = self.left(self.the_inbox().claim_step(now))
         log.append(StepStarted(fact.turn, self.step, now))
         for item in taken:

@@ -15,7 +15,7 @@ from retinue.actors._context import CURRENT
 from retinue.actors._reply import Reply
 from retinue.actors._wait_graph import WaitEdge
 from retinue.actors._watchdog import Evicted
-from retinue.protocol.errors import Cancelled
+from retinue.protocol.errors import AskCycle, Cancelled
 from retinue.protocol.log import Ending
 from retinue.protocol.messages import TurnEnded
 from retinue.protocol.provider import Outcome
@@ -27,6 +27,9 @@ Done = Callable[[Outcome], None]
 
 # A generator's step that takes longer is reported, from design.md section 5.
 STALL_SECONDS: Final = 0.1
+
+# How many answers that are there already a generator takes before others have a turn.
+STEPS_IN_A_ROW: Final = 100
 
 
 class Scope:
@@ -183,20 +186,26 @@ class Stepping(Scope):
     def advance(self, value: Any, error: BaseException | None = None) -> None:
         """Step until the generator waits for something that is not there yet."""
         try:
-            while True:
+            for _ in range(STEPS_IN_A_ROW):
                 yielded = self._timed(self._send, value, error)
                 if yielded is None:
-                    self._post()
-                    return
+                    break
                 if not isinstance(yielded, Reply):
-                    value, error = None, _not_a_reply(yielded)
-                elif yielded.is_done:
+                    yielded = _not_a_reply(yielded)
+                if yielded.is_done:
                     value, error = yielded._value, yielded.error  # noqa: SLF001
-                else:
-                    self._waits_for = yielded
-                    WaitEdge(yielded, self).__enter__()  # raises AskCycle
-                    yielded.on_done(self._post)
-                    return
+                    continue
+                try:
+                    WaitEdge(yielded, self).__enter__()
+                except AskCycle as cycle:
+                    value, error = None, cycle
+                    continue
+                self._waits_for = yielded
+                yielded.on_done(self._post)
+                return
+            else:
+                self._waits_for = _answer(value, error)
+            self._post()
         except StopIteration as stop:
             self._end(Outcome(stop.value))
         except Evicted:
@@ -239,7 +248,10 @@ class Stepping(Scope):
         self._end(Outcome(error=Cancelled(f"{self.workplace.run_id}: its step blocked")))
 
     def _post(self, _: Reply[Any] | None = None) -> None:
-        self.workplace.report(Resume(self))
+        # Always as a letter: as a fact of this very handler it would come before
+        # everybody else's letters, and a generator that only yields would end the runtime.
+        ref = self.workplace.ref
+        ref.dispatcher.put(ref, Resume(self), None)
 
     def _stop_waiting(self) -> None:
         reply, self._waits_for = self._waits_for, None
@@ -257,11 +269,21 @@ class Stepping(Scope):
         return self._waits_for
 
 
-def _not_a_reply(yielded: object) -> TypeError:
-    return TypeError(
+def _answer(value: Any, error: BaseException | None) -> Reply[Any]:
+    reply: Reply[Any] = Reply()
+    if error is None:
+        reply.resolve(value)
+    else:
+        reply.fail(error)
+    return reply
+
+
+def _not_a_reply(yielded: object) -> Reply[Any]:
+    error = TypeError(
         f"a generator behaviour yields Replies, as in 'yield from turn.start(...)', or nothing"
         f" to let others run; it yielded {type(yielded).__name__}"
     )
+    return _answer(None, error)
 
 
 class ThreadScope(Scope):

@@ -38,8 +38,9 @@ class RuntimeViews:
         """
         Wait for runs or Replies of runs; one outcome per input, in order.
 
-        An outcome is a RunResult, the error of a start that failed, or Unfinished when the
-        time was over first. Nothing is cancelled by a wait that ends.
+        An outcome is a RunResult, NotStarted with the error of a refused start, or Unfinished
+        when the time was over first: all have run_id, stop_reason, text, is_success and
+        unwrap. Nothing is cancelled by a wait that ends.
 
         Args:
             timeout: seconds of the runtime's clock.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from retinue.actors._reply import Reply
 from retinue.actors.handle import Run
-from retinue.protocol.errors import InvalidRequest
-from retinue.protocol.result import Unfinished
+from retinue.protocol.errors import InvalidRequest, ordinary
+from retinue.protocol.result import NotStarted, Unfinished
 
 if TYPE_CHECKING:
     from retinue.actors._dispatcher import Dispatcher
@@ -29,7 +29,7 @@ def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
 
     def settle(reply: Reply[Any]) -> None:
         if reply.error is not None:
-            out.resolve(reply.error)
+            out.resolve(NotStarted(ordinary(reply.error)))
             return
         value = reply.outcome()
         if isinstance(value, Run):
@@ -53,7 +53,7 @@ def wait_for_runs(
     """
     Wait for runs; the Reply has one outcome per input, in order.
 
-    An outcome is a RunResult, the error of a start that failed, or Unfinished.
+    An outcome is a RunResult, NotStarted with the error of a refused start, or Unfinished.
 
     Args:
         timeout: seconds of the runtime's clock; None waits without limit.

@@ -56,6 +56,11 @@ class ActorWorkplace:
         return self.ref.mark
 
     @property
+    def has_mail(self) -> bool:
+        """Whether something was sent that the next step edge takes."""
+        return self.ref.has_mail
+
+    @property
     def lock(self) -> Any:
         """The dispatcher's lock, for a few bytecodes at a time."""
         return self.ref.dispatcher.lock

@@ -160,7 +160,7 @@ class Returned:
 
 @attrs.frozen
 class DeadlinePassed:
-    """A time that was set has come: ``start``, ``run``, ``turn`` or ``release``."""
+    """A time that was set has come: ``start``, ``run``, ``stop`` or ``release``."""
 
     what: str
     turn: int = 0

@@ -74,6 +74,7 @@ from retinue.protocol.registry_messages import (
 __all__ = [
     "BOUNDED",
     "CONTROL",
+    "FOR_A_STEP",
     "Admit",
     "Begin",
     "CallsEnded",
@@ -89,6 +90,7 @@ __all__ = [
     "Describe",
     "Dispose",
     "Drain",
+
     "FindProvider",
     "ForgetRun",
     "GiveUp",
@@ -135,3 +137,6 @@ CONTROL: Final = frozenset((Cancel, Dispose, Interrupt, DeadlinePassed, CancelSt
 
 # What counts against the bound of a mailbox: messages that senders of any kind can pile up.
 BOUNDED: Final = frozenset((Prompt, Steer, Inject, Report))
+
+# What the next step edge takes.
+FOR_A_STEP: Final = frozenset((Steer, Inject, Report))

@@ -98,6 +98,11 @@ class Workplace(Protocol):
         ...
 
     @property
+    def has_mail(self) -> bool:
+        """Whether something was sent to the run that the next step edge takes."""
+        ...
+
+    @property
     def random(self) -> random.Random:
         """The run's own random numbers, keyed by the runtime's seed and its place in the tree."""
         ...

@@ -162,16 +162,29 @@ class RunResult:
 
 
 @attrs.frozen
+class NotStarted:
+    """What a wait says of a start that was refused; it reads like a result."""
+
+    error: Exception = attrs.field(eq=False)
+    run_id: str = ""
+    stop_reason: StopReason = ERROR
+    text: str = ""
+    is_success: bool = False
+
+    def unwrap(self) -> Any:
+        """Raise what the start was refused with."""
+        raise self.error
+
+
+@attrs.frozen
 class Unfinished:
     """What a wait says of a run that had not settled when the wait was over."""
 
     run_id: str
     waited: float | None = None
-
-    @property
-    def is_success(self) -> bool:
-        """False: nothing is known yet."""
-        return False
+    stop_reason: StopReason = TIMEOUT
+    text: str = ""
+    is_success: bool = False
 
     def unwrap(self) -> Any:
         """

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 
+# What a class's schema is, for as long as there is the class: a thousand children with one
+# answer type work it out once. The OutputSchema itself would keep its class alive.
+_MADE: Final[WeakKeyDictionary[type, dict[str, Any]]] = WeakKeyDictionary()
+
+
 class Origin(enum.Enum):
     """What an output schema was made from."""
 
@@ -130,11 +135,6 @@ def as_schema(value: object) -> OutputSchema:
         if isinstance(value, type):
             _MADE[value] = made
     return OutputSchema(made, value, _origin_of(value))
-
-
-# What a class's schema is, for as long as there is the class: a thousand children with one
-# answer type work it out once. The OutputSchema itself would keep its class alive.
-_MADE: Final[WeakKeyDictionary[type, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def _origin_of(source: object) -> Origin:

@@ -45,7 +45,7 @@ class Turn(TurnView):
     def claim_waiting(self) -> Any:
         """Ask for what waits, where something does; raises Cancelled."""
         self.check()
-        return self._claim() if self._is_waiting else None
+        return self._claim() if self.has_mail else None
 
     def start(self, provider: str, prompt: object, **options: Any) -> Any:
         """Start a child of this turn; a Reply of its Run."""
@@ -107,7 +107,7 @@ class BlockingTurn(TurnView):
     def step(self) -> tuple[Message, ...]:
         """Stand at a step edge: return what was steered meanwhile; raises Cancelled."""
         self.check()
-        if not self._is_waiting:
+        if not self.has_mail:
             return ()
         notes: tuple[Message, ...] = self._claim().get()
         return notes

@@ -141,6 +141,11 @@ class TurnView:
         self.check()
         return self._workplace.ask(message)
 
+    @property
+    def has_mail(self) -> bool:
+        """Whether the next step edge has something to take."""
+        return self._is_waiting or self._workplace.has_mail
+
     def _claim(self) -> Any:
         self._is_waiting = False
         return self._ask(messages.StepEdge(self.number))
