@@ -30,6 +30,7 @@ from retinue.backends.scripted import (
 )
 from retinue.protocol.agent import Kind
 from retinue.protocol.events import ProviderAdded
+from retinue.protocol.messages import ReadLog
 from retinue.protocol.provider import OpenOrder, Provider
 from tests.backends.overheard import Overheard
 from tests.doubles import PATIENCE, Gate
@@ -238,3 +239,8 @@ def cancelled_at(hold: Hold, run: Run, reason: str = "enough") -> RunResult:
     assert hold.reached.wait(PATIENCE)
     run.cancel(reason).get(timeout=PATIENCE)
     return result_of(run)
+
+
+def barrier(run: Run) -> None:
+    """Wait until everything that was sent to the run before is handled."""
+    run.ref.ask(ReadLog(), timeout=PATIENCE)

@@ -14,6 +14,7 @@ from retinue.protocol.log import StepStarted, UserMessage
 from retinue.protocol.messages import Steer
 from tests.backends.contract import (
     Case,
+    barrier,
     cancelled_at,
     result_of,
     script_of_options,
@@ -37,6 +38,7 @@ def test_what_is_steered_is_taken_at_the_next_step_edge(case: Case, runtime: Run
     hold = Hold()
     run = held(runtime, case, hold, StepEdge())
     receipts = [run.steer(text) for text in ("leave blanks out", "and be quick")]
+    barrier(run)
 
     hold.release()
 
@@ -54,7 +56,7 @@ def test_what_no_step_takes_is_not_delivered(case: Case, runtime: Runtime) -> No
     hold = Hold()
     run = held(runtime, case, hold, Return("done"))
     receipt = run.steer("one more thing")
-    run.inject("a barrier").get(timeout=PATIENCE)
+    barrier(run)
 
     hold.release()
 
@@ -73,7 +75,7 @@ def test_what_was_steered_is_not_delivered_to_a_run_that_fails(
     failing = held(runtime, case, holds[0], Raise(ValueError("odd")))
     cancelled = held(runtime, case, holds[1], StepEdge())
     receipts = failing.steer("to one"), cancelled.steer("to the other")
-    failing.inject("a barrier").get(timeout=PATIENCE)
+    barrier(failing)
 
     holds[0].release()
     cancelled_at(holds[1], cancelled)
