@@ -86,6 +86,13 @@ class RunActor(WindingDown):
         self.driver_state = "open"
         self.feed(Input.DRIVER_OPENED)
 
+    def on_undelivered(self, message: Any) -> None:
+        """Close a driver whose Opened was overtaken by a cancel, and hand back the rest."""
+        if type(message) is messages.Opened:
+            _close_late(message.driver)
+        else:
+            super().on_undelivered(message)
+
     def on_open_failed(self, fact: messages.OpenFailed) -> None:
         """Refuse the start."""
         if self.life.phase is Phase.OPENING:
