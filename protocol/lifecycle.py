@@ -23,6 +23,9 @@ import attrs
 class Phase(enum.Enum):
     """Where a run is."""
 
+    # Members are unique; the enum module would hash their names in Python each time.
+    __hash__ = object.__hash__
+
     NEW = "new"
     OPENING = "opening"
     OPENED = "opened"
@@ -36,6 +39,8 @@ class Phase(enum.Enum):
 
 class Input(enum.Enum):
     """What can happen to a run."""
+
+    __hash__ = object.__hash__
 
     BEGIN = "begin"
     DRIVER_OPENED = "driver opened"
@@ -53,6 +58,8 @@ class Input(enum.Enum):
 
 class Effect(enum.Enum):
     """What the actor has to do about it, in order."""
+
+    __hash__ = object.__hash__
 
     OPEN_DRIVER = "open the driver"
     ANNOUNCE = "tell the registry that the driver is open"
