@@ -11,6 +11,7 @@ from typing import Any
 
 from retinue.actors import _context
 from retinue.actors._reply import Derived, Reply
+from retinue.actors._threads import WAKE_SECONDS
 from retinue.actors._wait_graph import WaitEdge
 from retinue.protocol.provider import Outcome
 
@@ -216,5 +217,5 @@ class LoopPort:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(loop.stop)
         if thread is not threading.current_thread():
-            thread.join(timeout)
+            thread.join(max(timeout, WAKE_SECONDS))
         return thread.name if thread.is_alive() else None

@@ -288,18 +288,12 @@ class Derived(Reply[T]):
             self.compute()
 
     def on_done(self, callback: Callback) -> None:
-        """
-        Call *callback* when the value can be computed: somebody waits who does not ask.
-
-        The value is then computed on the thread that resolves the last source.
-        """
+        """Call *callback*, when the last source is resolved, on the thread that does."""
         super().on_done(callback)
         self._pursue()
 
     def _pursue(self, _: Reply[Any] | None = None) -> None:
         for source in self._sources:
             if isinstance(source, Reply) and not source.is_done:
-                source.on_done(self._pursue)
-                return
-        if not self._done:
-            self.compute()
+                return source.on_done(self._pursue)
+        return None if self._done else self.compute()

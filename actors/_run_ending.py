@@ -97,6 +97,7 @@ class WindingDown(Delegation):
         elif fact.what == "release" and (self.driver_state == "closing" or self.workplace.calls):
             self.driver_state = "lost"
             self.stuck += (self._ref.run_id,)
+            self.service.lost.add(self._ref.run_id)
             self.check_released()
 
     def settle(self) -> None:
@@ -166,6 +167,7 @@ class WindingDown(Delegation):
         ref, result = self._ref, self.result_value
         assert result is not None
         was_settled = self.result.is_done
+        self.stuck = self.service.still_lost(self.stuck)
         ref.stuck, ref.release_error = self.stuck, self.release_error
         self._tell_registry(
             messages.RunReleased(ref, result, self.stuck, self.release_error, was_settled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retinue.actors._run_inbox import InboxWork, StepTaken
-from retinue.actors._scope import Resume
+from retinue.actors._stepping import Resume
 from retinue.protocol import messages
 from retinue.protocol.content import Message
 from retinue.protocol.errors import (

@@ -56,6 +56,9 @@ class Service:
         self.seed = seed
         self.has_audience = False
         self.is_shut = False
+        # The ids of ended runs that were given up and have not let go since. Any thread
+        # may add and discard.
+        self.lost: set[str] = set()
         dispatcher.prefix = make_prefix(seed)
         self._secret = seed if seed is not None else os.urandom(16).hex()
         registry = RegistryActor(self, limits)
@@ -139,11 +142,16 @@ class Service:
         )
         return cls(self, ref, actor.result, actor.the_log())
 
+    def still_lost(self, stuck: tuple[str, ...]) -> tuple[str, ...]:
+        """Return which of the runs that would not stop have not stopped since."""
+        return tuple([run_id for run_id in stuck if run_id in self.lost])
+
     def release_failure(self, ref: RunRef) -> NotQuiescent | None:
         """Say what of an ended run was not released, or None."""
-        if ref.stuck:
+        stuck = self.still_lost(ref.stuck)
+        if stuck:
             return NotQuiescent(
-                f"{ref.run_id}: ended, and {len(ref.stuck)} of its runs would not stop", ref.stuck
+                f"{ref.run_id}: ended, and {len(stuck)} of its runs would not stop", stuck
             )
         if ref.release_error is not None:
             return NotQuiescent(

@@ -18,7 +18,7 @@ from retinue.actors._clock import Clock, ManualClock, RealClock, Timer
 from retinue.actors._dispatcher import Dispatcher
 from retinue.actors._mailbox import CONTROL, Mailbox
 from retinue.actors._reply import Reply
-from retinue.actors._threads import ThreadWork, WorkerPool
+from retinue.actors._threads import WAKE_SECONDS, ThreadWork, WorkerPool
 from retinue.actors._watchdog import Evicted, Watchdog
 from retinue.protocol.provider import Outcome
 
@@ -28,10 +28,6 @@ _MESSAGES_PER_CLOCK_READ: Final = 32
 
 # A step of 100 ms is reported; one that takes this long is taken to be blocked for good.
 EVICT_SECONDS: Final = 5.0
-
-# What our own threads, which have nothing left to do, may take to notice that on a busy
-# machine.
-WAKE_SECONDS: Final = 2.0
 
 # A lock takes no time-out above `threading.TIMEOUT_MAX`, and a deadline may be infinite.
 LONGEST_PARK: Final = 3600.0

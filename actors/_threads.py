@@ -18,6 +18,10 @@ from typing import Final
 # next of a series of children, short enough that an idle program has no threads of ours.
 IDLE_SECONDS: Final = 5.0
 
+# What our own threads, which have nothing left to do, may take to notice that on a busy
+# machine.
+WAKE_SECONDS: Final = 2.0
+
 _numbers = count(1)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextvars
 import random
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from retinue.actors._clock import Timer
 from retinue.actors._context import CURRENT
 from retinue.actors._reply import Reply
-from retinue.actors._scope import LoopScope, Scope, Stepping, ThreadScope
+from retinue.actors._scope import LoopScope, Scope, ThreadScope
+from retinue.actors._stepping import Stepping
 from retinue.actors._wait_graph import WaitGraph
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from retinue.actors._ref import RunRef
 
 Done = Callable[[Outcome], None]
+
+_RELEASES: Final = frozenset((messages.Closed, messages.CallsEnded))
 
 
 class ActorWorkplace:
@@ -87,8 +90,8 @@ class ActorWorkplace:
         if ref.dispatcher.is_running(ref):
             if ref.actor is not None:
                 ref.actor.facts.append(fact)
-        else:
-            ref.dispatcher.put(ref, fact, None)
+        elif not ref.dispatcher.put(ref, fact, None) and type(fact) in _RELEASES:
+            self.service.lost.discard(ref.run_id)  # given up, and let go after all
 
     def ask(self, message: object, target: Any = None) -> Reply[Any]:
         """Ask the run's own actor; returns a Reply."""

@@ -115,7 +115,7 @@ class RegistryActor(Catalogue):
         if self._drainers and not self.live and not self.opening:
             drainers, self._drainers = self._drainers, []
             for reply in drainers:
-                reply.resolve(self._stuck)
+                reply.resolve(self.service.still_lost(self._stuck))
 
     # Watching.
 

@@ -14,7 +14,7 @@ from loguru import logger
 
 from retinue.actors._run_ending import WindingDown
 from retinue.actors._run_state import RunState
-from retinue.actors._scope import Resume
+from retinue.actors._stepping import Resume
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, Text
 from retinue.protocol.errors import (
