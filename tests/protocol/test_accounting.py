@@ -23,6 +23,7 @@ from tests.protocol.logs import (
     T,
     claimed,
     dropped,
+    heard,
     idle,
     inserted,
     message,
@@ -73,6 +74,15 @@ def test_a_turn_that_has_not_ended_does_not_account() -> None:
     RES-4: the accounting turn is a closed one.
     """
     assert accounting_turn([TurnStarted(1, T), StepStarted(1, 1, T)]) is None
+
+
+def test_a_message_that_entered_a_turn_was_claimed() -> None:
+    """
+    RES-4, LOG-7: a user message inside a turn is input that it took, however it came.
+    """
+    events = turn(1, heard("q"), ending=Ending.ERROR)
+
+    assert events[-1] is accounting_turn(events)
 
 
 def test_an_insertion_is_no_claim() -> None:

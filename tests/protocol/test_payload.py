@@ -119,6 +119,7 @@ def test_the_same_object_twice_is_no_cycle() -> None:
     shared = {"n": [1]}
 
     assert is_json([shared, shared, {"again": shared}])
+    assert [shared, shared, {"again": shared}] == json_copy([shared, shared, {"again": shared}])
     assert is_json(nested(NESTING_LIMIT))
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import math
 import typing
+import weakref
 from typing import Any
 
 import attrs
 import msgspec
 import pytest
 
-from retinue.protocol.errors import InvalidContent
+from retinue.protocol.errors import InvalidContent, InvalidSchema
 from retinue.protocol.schema import Origin, as_schema
 
 
@@ -204,3 +206,61 @@ def test_pydantic_itself_is_understood() -> None:
     assert {"/number", "/tags/0"} == {
         v.partition(": ")[0] for v in schema.violations({"number": 0, "tags": [1]})
     }
+
+
+class Elsewhere(Model):
+    """A model whose schema points to another host."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        """Return a schema that would have to be fetched."""
+        return {"$ref": "https://x.test/schema.json"}
+
+
+class Broken(Model):
+    """A model that cannot say what it looks like."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        """Fail."""
+        raise RuntimeError("first line\nno schema for this one")
+
+
+@pytest.mark.parametrize(
+    ("source", "violation"),
+    [
+        (Elsewhere, "/$ref: https://x.test/schema.json leads to no schema"),
+        (Broken, "the value: no schema for this one"),
+    ],
+)
+def test_a_model_without_a_sound_schema_is_refused(source: type, violation: str) -> None:
+    """
+    VAL-3: what a type says of itself is checked like what a caller says.
+    """
+    with pytest.raises(InvalidSchema) as caught:
+        as_schema(source)
+
+    assert (violation,) == caught.value.violations
+
+
+def test_a_class_is_worked_out_once() -> None:
+    """
+    A thousand children with one answer type share what was worked out for the first.
+    """
+    assert as_schema(Song).json is as_schema(Song).json
+
+
+def test_a_schema_keeps_no_class_alive() -> None:
+    """
+    H60: a class that only a schema knew is freed with that schema.
+    """
+
+    def made() -> weakref.ref[type]:
+        local = attrs.make_class("Local", {"number": attrs.field(type=int)})
+        assert () == as_schema(local).violations({"number": 1})
+        return weakref.ref(local)
+
+    seen = made()
+    gc.collect()
+
+    assert seen() is None
