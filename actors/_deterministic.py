@@ -91,25 +91,27 @@ class DeterministicDispatcher(Dispatcher):
 
     def _move(self) -> bool:
         """Let one thing move; False when nothing can."""
-        ready, runnable = self._ready, self._runnable
-        callbacks = 0 if self._loop is None else bool(self._loop.waiting)
-        total = len(ready) + len(runnable) + callbacks
-        if not total:
+        if not self._movable():
             return False
         self.steps += 1
         if self._injected:
             action = self._injected.pop(self.steps, None)
             if action is not None:
                 action()
-                total = len(ready) + len(runnable) + callbacks
-        drawn = int(self._draw() * total)
+        ready, runnable = self._ready, self._runnable
+        drawn = int(self._draw() * self._movable())
         if drawn < len(ready):
             self._deliver_one(drawn)
         elif drawn < len(ready) + len(runnable):
             self._run_thread(runnable.pop(drawn - len(ready)))
-        else:
+        elif self._movable():  # an injected action may have closed everything
             self._run_callback()
         return True
+
+    def _movable(self) -> int:
+        """Count what can move; the loop's callbacks keep their order and count as one."""
+        callbacks = self._loop is not None and bool(self._loop.waiting)
+        return len(self._ready) + len(self._runnable) + callbacks
 
     def _deliver_one(self, index: int) -> None:
         ready = self._ready
@@ -277,9 +279,19 @@ class DeterministicDispatcher(Dispatcher):
         """End every thread that waits, and the loop; name what would not end."""
         del timeout
         with self._pumping, _context.OuterLoopAside():
-            threads = list(self._threads.values())
-            stuck = [thread.name for thread in threads if not thread.end(REAL_PATIENCE)]
+            stuck = self._end_threads()
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.shut()
+                stuck += self._end_threads()  # those that a clean-up on the loop has made
         self.timers.clear()
+        return stuck
+
+    def _end_threads(self) -> list[str]:
+        stuck: list[str] = []
+        while self._threads:
+            ident, thread = next(iter(self._threads.items()))
+            if not thread.end(REAL_PATIENCE):
+                stuck.append(thread.name)
+                self._threads.pop(ident, None)
+        self._runnable.clear()  # what was to go on has ended instead
         return stuck
