@@ -1,0 +1,1 @@
+"""Tests of the actors and of the runtime that wires them."""
