@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from retinue.protocol.errors import InvalidContent
 
@@ -25,46 +25,51 @@ def pointer_to(*keys: object) -> str:
 def payload_violations(value: object) -> tuple[str, ...]:
     """List everything in *value* that is no lossless JSON, each with its JSON pointer."""
     found: list[str] = []
-    # One iterator per container that is open, so that depth costs no Python frames.
+    # One frame per container that is open, so that depth costs no Python frames: what is
+    # left of it, the container, and its key. Every result of a run passes here, so a
+    # pointer is written only where something is wrong.
+    frames: list[_Frame] = [(iter((("", value),)), (), "")]
     open_ids: list[int] = []
-    stack: list[Iterator[tuple[str, object]]] = [iter((("", value),))]
-    while stack:
-        step = next(stack[-1], None)
+    while frames:
+        members, container, _ = frames[-1]
+        step = next(members, None)
         if step is None:
-            stack.pop()
+            frames.pop()
             if open_ids:
                 open_ids.pop()
             continue
-        pointer, item = step
+        key, item = step
+        if type(key) is not str and type(container) is dict:
+            found.append(f"{_place(frames, key)}: a key is text, not {type(key).__name__}")
         kind = type(item)
         if kind is not dict and kind is not list:
             problem = _scalar_problem(item)
+            if problem is not None:
+                found.append(f"{_place(frames, key)}: {problem}")
         elif id(item) in open_ids:
-            problem = "contains itself"
+            found.append(f"{_place(frames, key)}: contains itself")
         elif len(open_ids) >= NESTING_LIMIT:
-            pointer, problem = "", f"nested deeper than {NESTING_LIMIT} levels"
+            found.append(f"the value: nested deeper than {NESTING_LIMIT} levels")
         else:
-            problem = None
             open_ids.append(id(item))
-            children = cast("dict[Any, object] | list[object]", item)
-            stack.append(_members(children, pointer, found))
-        if problem is not None:
-            found.append(f"{pointer or 'the value'}: {problem}")
+            frames.append((_members(item), item, key))
     return tuple(found)
 
 
-def _members(
-    container: dict[Any, object] | list[object], pointer: str, found: list[str]
-) -> Iterator[tuple[str, object]]:
-    if isinstance(container, list):
-        for index, item in enumerate(container):
-            yield f"{pointer}/{index}", item
-        return
-    for key, item in container.items():
-        where = pointer + pointer_to(key)
-        if type(key) is not str:
-            found.append(f"{where}: a key is text, not {type(key).__name__}")
-        yield where, item
+_Frame: TypeAlias = tuple[Iterator[tuple[object, object]], object, object]
+
+
+def _place(frames: list[_Frame], key: object) -> str:
+    """Write the pointer to a member of the last frame; the first is around the value itself."""
+    if len(frames) == 1:
+        return "the value"
+    return pointer_to(*(frame[2] for frame in frames[2:]), key)
+
+
+def _members(container: object) -> Iterator[tuple[object, object]]:
+    if isinstance(container, dict):
+        return iter(cast("dict[object, object]", container).items())
+    return enumerate(cast("list[object]", container))
 
 
 def _scalar_problem(item: object) -> str | None:
