@@ -7,7 +7,7 @@ place, the result is given out; children and driver are released; the end is tol
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retinue.actors._mailbox import LATER
 from retinue.actors._run_children import Delegation
@@ -21,6 +21,9 @@ from retinue.protocol.errors import (
 )
 from retinue.protocol.lifecycle import Input, Phase
 from retinue.protocol.log import Cause, Ending
+
+if TYPE_CHECKING:
+    from retinue.actors._reply import Reply
 
 
 class WindingDown(Delegation):
@@ -61,22 +64,19 @@ class WindingDown(Delegation):
 
     def on_dispose(self, order: messages.Dispose) -> Any:
         """Cancel what remains, and answer at quiescence."""
-        reply = self.take_reply()
-        if reply is not None:
-            if self.disposers is None:
-                self.disposers = []
-            self.disposers.append(reply)
+        self._answer_when_ended(self.take_reply())
         self.end("disposed", Cause.DISPOSED, order.grace)
         return LATER
 
-    def on_stop_asked(self) -> Any:
-        """Handle pykka's stop as a dispose whose answer is True."""
-        reply = self.take_reply()
+    def _answer_when_ended(self, reply: Reply[Any] | None) -> None:
         if reply is not None:
-            self.result.on_done(lambda _: None)
             if self.disposers is None:
                 self.disposers = []
             self.disposers.append(reply)
+
+    def on_stop_asked(self) -> Any:
+        """Handle pykka's stop as a dispose."""
+        self._answer_when_ended(self.take_reply())
         self.end("stopped", Cause.DISPOSED)
         self.handle_facts()
         return LATER
