@@ -21,6 +21,7 @@ from retinue.protocol.errors import (
 )
 from retinue.protocol.lifecycle import Input, Phase
 from retinue.protocol.log import Cause, Ending
+from retinue.protocol.result import ERROR, RunResult, bounded_diagnostic
 
 if TYPE_CHECKING:
     from retinue.actors._reply import Reply
@@ -102,7 +103,13 @@ class WindingDown(Delegation):
 
     def settle(self) -> None:
         """Read the result from the log, once; it is given out when release has begun."""
-        self.result_value = self.service.run_result(self)
+        try:
+            self.result_value = self.service.run_result(self)
+        except Exception as error:  # noqa: BLE001 - whatever a driver reported, a run has an end
+            text = f"its log cannot be read: {printable(error)}"
+            self.result_value = RunResult(
+                self._ref.run_id, ERROR, diagnostic=bounded_diagnostic(text), error=error
+            )
 
     def release(self) -> None:
         """Cancel children, close the driver, hand back what waits, give out the result."""

@@ -9,7 +9,7 @@ from typing import Any
 from retinue.protocol import messages
 from retinue.protocol.content import Content, Message, as_content, text_of
 from retinue.protocol.delegation import NO_LIMITS, Limits
-from retinue.protocol.errors import Cancelled
+from retinue.protocol.errors import Cancelled, InvalidContent
 from retinue.protocol.provider import OpenOrder, TurnOrder, Workplace
 
 
@@ -135,6 +135,8 @@ class TurnView:
     def delta(self, text: str) -> None:
         """Give out a piece of text as it comes."""
         self.check()
+        if not isinstance(text, str):
+            raise InvalidContent(f"delta(): expected text, got {type(text).__name__}")
         self._workplace.report(messages.Streamed(self.number, text))
 
     def _ask(self, message: object) -> Any:

@@ -11,7 +11,11 @@ import pykka
 import pytest
 
 from retinue.actors import Run, Runtime
+from retinue.backends.inprocess import InProcess
+from retinue.protocol import messages
 from retinue.protocol.errors import InvalidContent, RunFailed
+from retinue.protocol.log import Cause, Ending
+from retinue.protocol.provider import OpenOrder, TurnOrder, Workplace
 from retinue.protocol.result import COMPLETED, ERROR
 from tests.actors.behaviours import WAYS, Steps, echo, ended, generator, opened, started
 from tests.doubles import PATIENCE
@@ -193,3 +197,46 @@ def test_one_of_five_that_fails_costs_one_result(runtime: Runtime) -> None:
     reasons = [result.stop_reason for result in results]
     assert [COMPLETED, COMPLETED, ERROR, COMPLETED, COMPLETED] == reasons
     assert ["0", "1", "", "3", "4"] == [result.text for result in results]
+
+
+class GarbledDriver:
+    """Reports a piece of text that is none."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+
+    def begin(self, order: TurnOrder) -> None:
+        """Report, and complete."""
+        self._workplace.report(messages.Streamed(order.turn, 5))  # type: ignore[arg-type]
+        self._workplace.report(messages.TurnEnded(order.turn, Ending.COMPLETED))
+
+    def stop(self, cause: Cause) -> None:
+        """Have nothing to stop."""
+
+    def close(self) -> None:
+        """Have nothing to close."""
+        self._workplace.report(messages.Closed())
+
+
+class Garbled(InProcess):
+    """A provider of such drivers."""
+
+    def open(self, order: OpenOrder, workplace: Workplace) -> Any:
+        """Make one."""
+        del order
+        return GarbledDriver(workplace)
+
+
+@pytest.mark.usefixtures("neighbour")
+def test_a_run_whose_log_cannot_be_read_has_an_end(runtime: Runtime) -> None:
+    """
+    Promise 2: exactly one result, whatever a driver reported; disposing works.
+    """
+    runtime.register(Garbled("garbled")).get(timeout=PATIENCE)
+    run = runtime.start("garbled", "go").get(timeout=PATIENCE)
+
+    result = ended(run)
+
+    assert ERROR == result.stop_reason
+    assert "its log cannot be read" in str(result.diagnostic)
+    assert run.dispose().get(timeout=PATIENCE)
