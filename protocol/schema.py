@@ -81,12 +81,15 @@ class OutputSchema:
 
     def plain(self, value: object) -> Any:
         """Return an answer that fits as the JSON value that it stands for."""
+        if self.origin is Origin.PYDANTIC and isinstance(value, self.source):
+            return self.source.model_dump(value, mode="json")
         return _as_json(value)
 
     def _taken(self, value: object) -> tuple[object, tuple[str, ...]]:
         if _is_record(self.source) and isinstance(value, self.source):
-            return value, ()
-        plain = _as_json(value) if self.origin is Origin.TYPE else value
+            return value, payload_violations(self.plain(value))
+        # Bytes stay what they are: as text they would pass for text.
+        plain = _as_json(value, _BYTES) if self.origin is Origin.TYPE else value
         found = payload_violations(plain) or value_violations(self._validator, plain)
         if found:
             return None, found
@@ -190,17 +193,17 @@ def _is_record(source: object) -> bool:
     )
 
 
-def _as_json(value: object) -> object:
+_BYTES: Final = (bytes, bytearray, memoryview)
+
+
+def _as_json(value: object, kept: tuple[type, ...] = ()) -> object:
     """Take instances apart, as in a list of them; what cannot be taken apart stays."""
     if not payload_violations(value):
         return value
     import msgspec
 
     try:
-        # Bytes stay what they are: as text they would pass for text.
-        return _with_lists(
-            msgspec.to_builtins(value, builtin_types=(bytes, bytearray, memoryview), str_keys=True)
-        )
+        return _with_lists(msgspec.to_builtins(value, builtin_types=kept, str_keys=True))
     except (TypeError, ValueError, RecursionError):
         return value
 

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from retinue.protocol.errors import InvalidContent, InvalidSchema
+from retinue.protocol.payload import is_json
 from retinue.protocol.schema import Origin, as_schema
 
 
@@ -38,6 +39,13 @@ class Place:
 
     name: str
     at: tuple[float, float] = (0.0, 0.0)
+
+
+@attrs.frozen
+class Blob:
+    """Bytes, which JSON writes as text."""
+
+    data: bytes
 
 
 class Line(typing.TypedDict):
@@ -72,6 +80,10 @@ class Model:
         if value.get("number", 0) < 0:
             raise ManyFaultsError
         return cls(value["number"])
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Take a model apart."""
+        return {"number": self.number, "mode": mode}
 
 
 class ManyFaultsError(ValueError):
@@ -148,6 +160,7 @@ def test_an_instance_passes_as_it_is(instance: object) -> None:
         (list[int], object(), {"the value"}),
         (dict[str, float], {"a": math.nan}, {"/a"}),
         (Song, Place("a"), {"the value"}),
+        (Place, Place("a", (math.nan, 0.0)), {"/at/0"}),
         (dict[int, str], {"x": "a"}, {"the value"}),
         (dict[str, dict[int, str]], {"a": {"x": "a"}}, {"/..."}),
     ],
@@ -162,6 +175,27 @@ def test_what_does_not_fit_a_type_is_told(source: Any, value: object, found: set
     assert found == {violation.partition(": ")[0] for violation in schema.violations(value)}
     with pytest.raises(InvalidContent):
         schema.read(value)
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "plain"),
+    [
+        (Song, Song("a"), {"title": "a", "year": 1970}),
+        (Song, {"title": "a"}, {"title": "a"}),
+        (list[Song], [Song("a", 3)], [{"title": "a", "year": 3}]),
+        (tuple[int, str], (1, "a"), [1, "a"]),
+        (dict, {"a": 1}, {"a": 1}),
+        (Blob, Blob(b"a"), {"data": "YQ=="}),
+        (Model, Model(7), {"number": 7, "mode": "json"}),
+        (Model, {"number": 7}, {"number": 7}),
+    ],
+)
+def test_an_answer_stands_for_a_json_value(source: Any, answer: object, plain: object) -> None:
+    """
+    LOG-2: what is logged or sent of an instance is the JSON value that it was read from.
+    """
+    assert plain == as_schema(source).plain(answer)
+    assert is_json(plain)
 
 
 def test_the_root_of_a_type_s_schema_is_written_out() -> None:
