@@ -9,6 +9,10 @@ from collections.abc import Callable
 from itertools import count
 from typing import Protocol
 
+from loguru import logger
+
+from retinue.protocol.errors import printable
+
 
 class Clock(Protocol):
     """Tells the time in seconds; only differences mean anything."""
@@ -95,6 +99,13 @@ class Timer:
             self._timers.dropped()
 
 
+def _contained(action: Callable[[], object]) -> None:
+    try:
+        action()
+    except BaseException as error:  # noqa: BLE001 - the thread that fires serves everybody (H85)
+        logger.error("a timer raised {}", printable(error))
+
+
 class Timers:
     """
     What is to be done when, soonest first; equal times in order of their setting.
@@ -149,7 +160,7 @@ class Timers:
                     self._dropped = max(0, self._dropped - 1)
                 timer.is_done = True
             if action is not None:
-                action()
+                _contained(action)
                 fired += 1
 
     def clear(self) -> None:

@@ -92,10 +92,10 @@ class Dispatcher:
         del step
         return 0.0
 
-    def run_direct(self, ref: Mailbox, message: Any) -> tuple[bool, Any]:
-        """Run an asker's own message on its thread if nothing forbids it."""
+    def run_direct(self, ref: Mailbox, message: Any) -> Reply[Any] | None:
+        """Run an asker's own message on its thread if nothing forbids it; None if it does."""
         del ref, message
-        return False, None
+        return None
 
     def on_thread(self, function: Callable[[], None], name: str) -> ThreadWork:
         """Run a blocking function on a thread of its own."""

@@ -156,9 +156,9 @@ class Mailbox(pykka.ActorRef[Any]):
             ActorDeadError: the actor has stopped, or stopped before it came to the message.
         """
         if block and self.actor_class.direct:
-            answered, answer = self.dispatcher.run_direct(self, message)
-            if answered:
-                return answer
+            direct = self.dispatcher.run_direct(self, message)
+            if direct is not None:
+                return direct.get(timeout=timeout)
         reply = self.submit(message)
         return reply.get(timeout=timeout) if block else reply
 

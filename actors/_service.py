@@ -86,8 +86,8 @@ class Service:
         dispatcher, registry = self.dispatcher, self.registry
         if dispatcher.is_inside() and registry.actor is not None:
             return registry.actor.on_receive(message)
-        answered, answer = dispatcher.run_direct(registry, message)
-        return answer if answered else self.ask_registry(message).get()
+        reply = dispatcher.run_direct(registry, message)
+        return (self.ask_registry(message) if reply is None else reply).get()
 
     def publish(self, event: Any) -> None:
         """Hand an event to the observers, if there are any."""

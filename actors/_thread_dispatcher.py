@@ -96,7 +96,7 @@ class ThreadDispatcher(Dispatcher):
             self._wake()
         return timer
 
-    def run_direct(self, ref: Mailbox, message: Any) -> tuple[bool, Any]:
+    def run_direct(self, ref: Mailbox, message: Any) -> Reply[Any] | None:
         """
         Run an asker's own message, and nothing else, on the asker's thread.
 
@@ -105,21 +105,21 @@ class ThreadDispatcher(Dispatcher):
         """
         ident = threading.get_ident()
         if self._ready or self._control or ident == self._main or _context.has_running_loop():
-            return False, None
+            return None
         if not self._role.acquire(blocking=False):
-            return False, None
+            return None
         before = _context.forbid_waiting("a handler")
         self.runner = ident
         reply: Reply[Any] = Reply()
         try:
             if self._ready or self._control or ref.is_sealed:
-                return False, None
+                return None
             self.deliver(ref, ref.accepts(message), reply)
         finally:
             self.runner = None
             _context.allow_waiting(before)
             self._role.release()
-        return (True, reply.outcome()) if reply.is_done else (True, reply.get())
+        return reply
 
     def _start(self) -> None:
         with self.lock:
