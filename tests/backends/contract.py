@@ -33,7 +33,7 @@ from retinue.protocol.events import ProviderAdded
 from retinue.protocol.messages import ReadLog
 from retinue.protocol.provider import OpenOrder, Provider
 from tests.backends.overheard import Overheard
-from tests.doubles import PATIENCE, Gate
+from tests.doubles import PATIENCE, Gate, Probe
 
 _numbers = count()
 
@@ -229,6 +229,13 @@ def started(runtime: Runtime, case: Case, *script: Item, **options: Any) -> Run:
     return case.start(runtime, script, **options).get(timeout=PATIENCE)
 
 
+def scripted_run(runtime: Runtime, *script: Item, **options: Any) -> Run:
+    """Start a run that plays *script* on a scripted provider of its own."""
+    provider = Scripted(script, name=f"scripted-{next(_numbers)}")
+    runtime.register(provider).get(timeout=PATIENCE)
+    return runtime.start(provider.name, "go", **options).get(timeout=PATIENCE)
+
+
 def result_of(run: Run) -> RunResult:
     """Wait for a run's result."""
     return run.result.get(timeout=PATIENCE)
@@ -244,3 +251,9 @@ def cancelled_at(hold: Hold, run: Run, reason: str = "enough") -> RunResult:
 def barrier(run: Run) -> None:
     """Wait until everything that was sent to the run before is handled."""
     run.ref.ask(ReadLog(), timeout=PATIENCE)
+
+
+def told(runtime: Runtime, probe: Probe) -> list[object]:
+    """Return what a subscriber was told by now: a question to the registry is the barrier."""
+    runtime.children()
+    return probe.unread()

@@ -12,7 +12,7 @@ from retinue.protocol.content import Data, Reasoning, Text
 from retinue.protocol.errors import RunFailed
 from retinue.protocol.events import OutputDelta
 from retinue.protocol.log import UserMessage
-from tests.backends.contract import Case, UnprintableError, result_of, started
+from tests.backends.contract import Case, UnprintableError, result_of, started, told
 from tests.doubles import PATIENCE, Probe
 
 
@@ -230,4 +230,4 @@ def test_pieces_of_text_are_told_as_they_come(case: Case, runtime: Runtime) -> N
     result_of(run)
     run.dispose().get(timeout=PATIENCE)
 
-    assert ["a", "b", "c"] == probe.unread()
+    assert ["a", "b", "c"] == told(runtime, probe)

@@ -9,7 +9,7 @@ from retinue.actors import Run, Runtime
 from retinue.backends.scripted import Delta, Echo, Hold, Item, Raise, Return, Say
 from retinue.protocol.events import OutputDelta, RunEnded, RunStarted
 from retinue.protocol.log import UserMessage
-from tests.backends.contract import Case, UnprintableError, cancelled_at, result_of, started
+from tests.backends.contract import Case, UnprintableError, cancelled_at, result_of, started, told
 from tests.doubles import PATIENCE, Probe
 
 
@@ -37,7 +37,7 @@ def test_a_start_is_told_before_the_end(case: Case, runtime: Runtime, probe: Pro
     assert (run.id, run.provider, "first") == (start.run_id, start.provider, start.label)
     assert (run.id, run.provider, "first") == (end.run_id, end.provider, end.label)
     assert end.result is result_of(run)
-    assert [] == probe.unread()
+    assert [] == told(runtime, probe)
 
 
 def test_a_run_can_be_found_before_its_start_is_told(case: Case, runtime: Runtime) -> None:
@@ -68,7 +68,7 @@ def test_no_output_comes_before_the_start_and_none_after_the_end(
     run.dispose().get(timeout=PATIENCE)
 
     assert [RunStarted, OutputDelta, OutputDelta, RunEnded] == [
-        type(event) for event in probe.unread()
+        type(event) for event in told(runtime, probe)
     ]
 
 
@@ -80,10 +80,10 @@ def test_every_run_has_an_id_of_its_own(case: Case, runtime: Runtime, probe: Pro
     for run in runs:
         run.dispose().get(timeout=PATIENCE)
 
-    told = [event.run_id for event in probe.unread() if isinstance(event, RunStarted)]
+    ids = [event.run_id for event in told(runtime, probe) if isinstance(event, RunStarted)]
 
-    assert [run.id for run in runs] == told
-    assert 5 == len(set(told))
+    assert [run.id for run in runs] == ids
+    assert 5 == len(set(ids))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_ends_of_a_tree_are_told_children_first(
     assert all(hold.reached.wait(PATIENCE) for hold in holds)
 
     runs[0].dispose().get(timeout=PATIENCE)
-    events = probe.unread()
+    events = told(runtime, probe)
     ends = [event for event in events if isinstance(event, RunEnded)]
 
     assert [run.id for run in reversed(runs)] == [end.run_id for end in ends]
@@ -150,8 +150,8 @@ def test_an_observer_that_raises_costs_nobody_anything(
     run.dispose().get(timeout=PATIENCE)
 
     assert "done" == result.text
-    assert [RunStarted, OutputDelta, RunEnded] == [type(event) for event in before.unread()]
-    assert [RunStarted, OutputDelta, RunEnded] == [type(event) for event in after.unread()]
+    assert [RunStarted, OutputDelta, RunEnded] == [type(event) for event in told(runtime, before)]
+    assert [RunStarted, OutputDelta, RunEnded] == [type(event) for event in told(runtime, after)]
 
 
 def test_a_dead_pykka_observer_is_passed_over(case: Case, runtime: Runtime) -> None:
@@ -187,7 +187,7 @@ def test_a_watcher_is_told_once_also_when_it_comes_late(case: Case, runtime: Run
     runtime.watch(run, late.tell)
 
     assert first.result is late.expect(RunEnded).result
-    assert [] == early.unread()
+    assert [] == told(runtime, early)
 
 
 def test_five_children_of_which_one_raises_give_four_results_and_an_error(

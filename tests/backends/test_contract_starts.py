@@ -28,6 +28,7 @@ from tests.backends.contract import (
     script_of_options,
     standstill,
     started,
+    told,
 )
 from tests.doubles import PATIENCE, Probe
 
@@ -78,7 +79,7 @@ def test_a_token_that_is_tripped_already_starts_nothing(
     assert isinstance(why, StartCancelled)
     assert "the user left" in str(why)
     assert () == tuple(runtime.tree())
-    assert [] == edges.unread()
+    assert [] == told(runtime, edges)
 
 
 def test_a_token_that_trips_right_after_the_call_starts_nothing(
@@ -95,7 +96,7 @@ def test_a_token_that_trips_right_after_the_call_starts_nothing(
 
     assert isinstance(refusal(start), StartCancelled)
     assert () == tuple(runtime.tree())
-    assert [] == edges.unread()
+    assert [] == told(runtime, edges)
 
 
 def test_a_token_that_trips_as_the_run_is_announced_ends_a_run_that_never_worked(
@@ -126,7 +127,7 @@ def test_abandoning_the_start_cancels_it(case: Case, runtime: Runtime, edges: Pr
         start.abandon()
 
     assert isinstance(refusal(start), StartCancelled)
-    assert [] == edges.unread()
+    assert [] == told(runtime, edges)
 
 
 def test_an_unknown_tool_in_a_filter_starts_nothing(
@@ -139,7 +140,7 @@ def test_an_unknown_tool_in_a_filter_starts_nothing(
 
     assert isinstance(why, InvalidToolFilter)
     assert "ghost" in str(why)
-    assert [] == edges.unread()
+    assert [] == told(runtime, edges)
 
 
 def test_a_parent_that_is_ending_starts_nothing(case: Case, runtime: Runtime) -> None:
@@ -175,7 +176,7 @@ def test_a_parent_that_is_disposed_of_during_its_childs_set_up_gets_no_child(
 
     assert parent.dispose().get(timeout=PATIENCE)
     assert isinstance(refusal(child), StartFailed)
-    assert {parent.id} == {event.run_id for event in edges.unread()}  # type: ignore[attr-defined]
+    assert {parent.id} == {event.run_id for event in told(runtime, edges)}  # type: ignore[attr-defined]
 
 
 def test_a_start_that_failed_gives_its_place_back(case: Case, runtime: Runtime) -> None:
@@ -216,7 +217,7 @@ def test_a_provider_that_never_opens_is_given_up_at_the_start_limit(
     assert isinstance(why, StartTimeout)
     assert "slow" in str(why)
     assert () == tuple(runtime.tree())
-    assert [] == edges.unread()
+    assert [] == told(runtime, edges)
 
 
 def test_a_driver_that_comes_after_the_start_was_given_up_is_closed(

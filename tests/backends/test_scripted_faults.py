@@ -1,0 +1,222 @@
+"""The scripted provider: runs that break, openings and releases that fail, and turns that stick."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from retinue.actors import Limits, ManualClock, Runtime
+from retinue.backends.scripted import (
+    CloseFails,
+    Crash,
+    Echo,
+    FailOpen,
+    Hold,
+    Item,
+    NeverClose,
+    NeverOpen,
+    Raise,
+    Return,
+    Say,
+    Scripted,
+    Use,
+)
+from retinue.protocol.content import ToolCall, ToolResult
+from retinue.protocol.errors import NotQuiescent, StartFailed
+from retinue.protocol.events import RunEnded, RunStarted
+from retinue.protocol.log import Ending, TurnFinished
+from tests.backends.contract import result_of, scripted_run, told
+from tests.doubles import PATIENCE, Probe
+
+CALL: Final = ToolCall("1", "look", {"at": "it"})
+SEEN: Final = ToolResult("1", "seen")
+
+
+def test_a_run_that_breaks_after_a_tool_result_has_not_completed(runtime: Runtime) -> None:
+    """
+    H38: ended by the harness in mid-task, and told as that.
+    """
+    result = result_of(
+        scripted_run(runtime, Say("so far"), Use(CALL, SEEN), Crash(OSError("gone")))
+    )
+
+    assert ("error", "so far") == (result.stop_reason, result.text)
+    assert "gone" in (result.diagnostic or "")
+
+
+def test_a_crash_ends_the_run_and_its_children_once(runtime: Runtime) -> None:
+    """
+    LIF-5: the end is told once, as an error, and nobody below is left.
+    """
+    probe, hold, below = Probe(), Hold(), Hold()
+    run = scripted_run(runtime, hold, Crash(OSError("gone")))
+    child = scripted_run(runtime, below, parent=run)
+    runtime.subscribe(lambda event: probe.tell(event) if isinstance(event, RunEnded) else None)
+    assert hold.reached.wait(PATIENCE)
+    assert below.reached.wait(PATIENCE)
+
+    hold.release()
+    results = result_of(run), result_of(child)
+    run.dispose().get(timeout=PATIENCE)
+    ends = [event for event in told(runtime, probe) if isinstance(event, RunEnded)]
+
+    assert ["error", "aborted"] == [result.stop_reason for result in results]
+    assert [(child.id, "aborted"), (run.id, "error")] == [
+        (end.run_id, end.result.stop_reason) for end in ends
+    ]
+    assert [Ending.ERROR] == [
+        event.ending for event in run.transcript() if isinstance(event, TurnFinished)
+    ]
+
+
+def test_a_crash_after_a_cancel_is_the_cancels(runtime: Runtime) -> None:
+    """
+    RUN-15: what breaks while it is being stopped reads as stopped.
+    """
+    hold = Hold(ignores_stop=True)
+    run = scripted_run(runtime, hold, Crash(OSError("gone")))
+    assert hold.reached.wait(PATIENCE)
+    run.cancel().get(timeout=PATIENCE)
+
+    hold.release()
+
+    assert "aborted" == result_of(run).stop_reason
+
+
+def test_a_turn_that_completes_although_it_was_stopped_has_completed(runtime: Runtime) -> None:
+    """
+    RUN-5: the answer is there, and is not thrown away.
+    """
+    hold = Hold(ignores_stop=True)
+    run = scripted_run(runtime, hold, Return("in spite of it"))
+    assert hold.reached.wait(PATIENCE)
+    run.cancel().get(timeout=PATIENCE)
+
+    hold.release()
+
+    assert ("completed", "in spite of it") == (result_of(run).stop_reason, result_of(run).text)
+
+
+def test_a_stopped_turn_does_not_stand_still_again(runtime: Runtime) -> None:
+    """
+    Past the hold that ignored the stop the turn ends at the next one.
+    """
+    hold = Hold(ignores_stop=True)
+    run = scripted_run(runtime, hold, Hold(), Return("never"))
+    assert hold.reached.wait(PATIENCE)
+    run.cancel().get(timeout=PATIENCE)
+
+    hold.release()
+
+    assert "aborted" == result_of(run).stop_reason
+
+
+@pytest.mark.parametrize("is_immediate", [True, False])
+def test_a_failing_open_refuses_the_start(runtime: Runtime, *, is_immediate: bool) -> None:
+    """
+    RUN-2, LIF-6: the reason is the cause, and nobody hears of a run.
+    """
+    probe, problem = Probe(), OSError("no licence")
+    runtime.subscribe(
+        lambda event: probe.tell(event) if isinstance(event, (RunStarted, RunEnded)) else None
+    )
+    provider = Scripted([FailOpen(problem)], name="failing", is_immediate=is_immediate)
+    runtime.register(provider).get(timeout=PATIENCE)
+
+    with pytest.raises(StartFailed, match="no licence") as refused:
+        runtime.start("failing", "go").get(timeout=PATIENCE)
+
+    assert refused.value.__cause__ is problem
+    assert () == tuple(runtime.tree())
+    assert [] == told(runtime, probe)
+
+
+@pytest.mark.parametrize("script", [[Return("done")], [Raise(ValueError("odd"))]], ids=str)
+def test_a_release_that_fails_is_told_on_its_own_channel(
+    runtime: Runtime, script: list[Item]
+) -> None:
+    """
+    RUN-8: the result stays what it was; the dispose and the end event say what went wrong.
+    """
+    probe = Probe()
+    runtime.subscribe(lambda event: probe.tell(event) if isinstance(event, RunEnded) else None)
+    run = scripted_run(runtime, CloseFails(OSError("disk full")), *script)
+
+    result = result_of(run)
+    for _ in range(2):
+        with pytest.raises(NotQuiescent, match="disk full") as caught:
+            run.dispose().get(timeout=PATIENCE)
+        assert (run.id,) == caught.value.stuck
+    end = probe.expect(RunEnded)
+
+    assert ("disk full" in (end.release_error or ""), result) == (True, end.result)
+    assert "disk full" not in (result.diagnostic or "")
+
+
+def test_a_driver_that_never_closes_is_named_after_the_grace(
+    runtime: Runtime, clock: ManualClock
+) -> None:
+    """
+    Promise 4: the result is out at once, and the dispose names what would not stop.
+    """
+    run = scripted_run(runtime, NeverClose(), Return("done"))
+    assert "done" == result_of(run).text
+    disposed = run.dispose()
+
+    clock.advance(60.0)
+
+    with pytest.raises(NotQuiescent, match=run.id) as caught:
+        disposed.get(timeout=PATIENCE)
+    assert (run.id,) == caught.value.stuck
+    assert () == runtime.children()
+    with pytest.raises(NotQuiescent, match=run.id):
+        runtime.close()
+
+
+def test_a_turn_that_ignores_its_stop_is_named_after_the_grace(
+    runtime: Runtime, clock: ManualClock
+) -> None:
+    """
+    Promise 4: a provider that cannot be told to hurry holds up nobody for ever.
+    """
+    hold = Hold(ignores_stop=True)
+    run = scripted_run(runtime, Say("so far"), hold)
+    assert hold.reached.wait(PATIENCE)
+    cancelled = run.cancel().get(timeout=PATIENCE)
+    disposed = run.dispose()
+
+    clock.advance(60.0)
+    result = result_of(run)
+    clock.advance(60.0)
+
+    assert cancelled
+    assert ("aborted", "so far") == (result.stop_reason, result.text)
+    with pytest.raises(NotQuiescent, match=run.id):
+        disposed.get(timeout=PATIENCE)
+    hold.release()
+    with pytest.raises(NotQuiescent, match=run.id):
+        runtime.close()
+
+
+def test_an_opening_can_be_held_and_then_go_on(runtime: Runtime) -> None:
+    """
+    A provider that takes its time is no failure.
+    """
+    never = NeverOpen()
+    provider = Scripted([never, Echo()], name="slow", is_immediate=False)
+    runtime.register(provider).get(timeout=PATIENCE)
+    start = runtime.start("slow", "hello", limits=Limits(start=1.0))
+    assert never.reached.wait(PATIENCE)
+
+    never.release()
+
+    assert "hello" == result_of(start.get(timeout=PATIENCE)).text
+
+
+def test_an_opening_that_has_no_thread_cannot_be_held(runtime: Runtime) -> None:
+    """
+    It would hold the runtime itself; the script's author is told.
+    """
+    with pytest.raises(StartFailed, match="is_immediate=False"):
+        scripted_run(runtime, NeverOpen())
