@@ -35,7 +35,7 @@ class Catalogue(Admission):
             NotAllowed: an agent asks for one that is neither its child nor declared open.
         """
         ref = self.names.get(order.key) or self._by_id(order.key)
-        if ref is None:
+        if ref is None or ref.is_sealed:
             raise NoSuchRun(f"no live run has the id or name {order.key!r}")
         if order.asker is not None and ref.parent is not order.asker:
             agent = ref.request.agent

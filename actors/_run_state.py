@@ -60,6 +60,7 @@ class RunState(LightActor):
         "stuck",
         "tickets",
         "timers",
+        "unanswered",
         "workplace",
         "wrapping_up",
     )
@@ -94,6 +95,7 @@ class RunState(LightActor):
         self.policy: dict[str, Any] | None = None
         self.facts: list[Any] = []
         self.tickets: dict[int, Any] | None = None
+        self.unanswered: dict[str, int] | None = None
         self.timers: list[Timer] | None = None
         self.disposers: list[Reply[Any]] | None = None
         self.asker: Reply[Any] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from retinue.actors._run_inbox import InboxWork, StepTaken
 from retinue.actors._stepping import Resume
 from retinue.protocol import messages
-from retinue.protocol.content import Message
+from retinue.protocol.content import Message, ToolResult
 from retinue.protocol.errors import (
     Cancelled,
     UnsupportedCapability,
@@ -148,9 +148,13 @@ class TurnWork(InboxWork):
         """Log a tool call, or what it gave."""
         if fact.turn != self.open_turn:
             return
+        if self.unanswered is None:
+            self.unanswered = {}
         if fact.result is None:
+            self.unanswered[fact.call.call_id] = self.step
             self.the_log().append(ToolCalled(fact.turn, self.step, fact.call, self.now))
         else:
+            self.unanswered.pop(fact.result.call_id, None)
             returned = ToolReturned(fact.turn, self.step, fact.result, False, self.now)
             self.the_log().append(returned)
 
@@ -180,6 +184,12 @@ class TurnWork(InboxWork):
         log, now = self.the_log(), self.now
         if fact.output:
             log.append(AssistantMessage(fact.output, None, False, now))
+        if self.unanswered:
+            # LOG-14: an open call would spoil every later request on this history (H46).
+            for call_id, step in self.unanswered.items():
+                answer = ToolResult(call_id, "the turn ended before an answer came", True)
+                log.append(ToolReturned(fact.turn, step, answer, True, now))
+        self.unanswered = None
         if self.step:
             log.append(StepFinished(fact.turn, self.step, now))
             self.step = 0

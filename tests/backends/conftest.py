@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from retinue.actors import ManualClock, Runtime
+from retinue.actors import ManualClock, Reply, Run, Runtime
 from retinue.protocol.events import LifecycleMonitor
+from retinue.protocol.invariants import violations
 from tests.backends.contract import CASES, Case
 
 
@@ -24,14 +26,39 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
+class Noting(Runtime):
+    """A runtime that notes every run that a test starts or opens."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.replies: list[Reply[Run]] = []
+        super().__init__(*args, **options)
+
+    def start(self, *args: Any, **options: Any) -> Reply[Run]:
+        """Start a run, and note it."""
+        self.replies.append(super().start(*args, **options))
+        return self.replies[-1]
+
+    def open(self, *args: Any, **options: Any) -> Reply[Run]:
+        """Open a resident, and note it."""
+        self.replies.append(super().open(*args, **options))
+        return self.replies[-1]
+
+    def runs(self) -> list[Run]:
+        """Return the runs that came to be."""
+        return [reply.get() for reply in self.replies if reply.is_done and reply.error is None]
+
+
 @pytest.fixture
 def runtime(clock: ManualClock) -> Iterator[Runtime]:
-    """A runtime with every provider of the contract, watched for broken rules (REG-20)."""
+    """A runtime with every provider of the contract, whose lifecycle and logs break no rule."""
     monitor = LifecycleMonitor()
     providers = {case.provider.name: case.provider for case in CASES}
-    with Runtime(providers.values(), clock=clock) as opened:
+    with Noting(providers.values(), clock=clock) as opened:
         opened.subscribe(monitor)
         yield opened
 
     assert [] == monitor.violations
     assert {} == monitor.open
+    for run in opened.runs():
+        assert () == violations(run.transcript())
+        assert run.log.open_turn is None

@@ -7,6 +7,7 @@ import pytest
 
 from retinue.actors import Run, Runtime
 from retinue.backends.scripted import Delta, Echo, Hold, Item, Raise, Return, Say
+from retinue.protocol.errors import NoSuchRun
 from retinue.protocol.events import OutputDelta, RunEnded, RunStarted
 from retinue.protocol.log import UserMessage
 from tests.backends.contract import Case, UnprintableError, cancelled_at, result_of, started, told
@@ -40,21 +41,35 @@ def test_a_start_is_told_before_the_end(case: Case, runtime: Runtime, probe: Pro
     assert [] == told(runtime, probe)
 
 
-def test_a_run_can_be_found_before_its_start_is_told(case: Case, runtime: Runtime) -> None:
+def test_a_run_is_listed_when_its_start_is_told(case: Case, runtime: Runtime) -> None:
     """
-    RUN-1, LIF-2: an observer of the start finds the run by its id, and no turn has begun.
+    RUN-1, LIF-2: an observer of the start sees the run, and no turn of it has begun.
     """
     probe = Probe()
 
     def look(event: object) -> None:
         if isinstance(event, RunStarted):
-            probe.tell(runtime.find(event.run_id))
+            probe.tell(runtime.children())
 
     runtime.subscribe(look)
     run = started(runtime, case, Echo())
-    found = probe.expect(pykka.Future)
+    (row,) = probe.expect(tuple)
 
-    assert run.ref is found.get(timeout=PATIENCE).ref
+    assert (run.id, 0, True) == (row.run_id, row.turn, row.is_live)
+
+
+def test_a_run_is_found_by_its_id_until_it_has_ended(case: Case, runtime: Runtime) -> None:
+    """
+    RUN-1: the handle that is found is that of the same run.
+    """
+    hold = Hold()
+    run = started(runtime, case, hold)
+
+    assert run.ref is runtime.find(run.id).get(timeout=PATIENCE).ref
+    cancelled_at(hold, run)
+    run.dispose().get(timeout=PATIENCE)
+    with pytest.raises(NoSuchRun, match=run.id):
+        runtime.find(run.id).get(timeout=PATIENCE)
 
 
 def test_no_output_comes_before_the_start_and_none_after_the_end(

@@ -25,7 +25,7 @@ from retinue.backends.scripted import (
 from retinue.protocol.content import ToolCall, ToolResult
 from retinue.protocol.errors import NotQuiescent, StartFailed
 from retinue.protocol.events import RunEnded, RunStarted
-from retinue.protocol.log import Ending, TurnFinished
+from retinue.protocol.log import Ending, ToolReturned, TurnFinished
 from tests.backends.contract import result_of, scripted_run, told
 from tests.doubles import PATIENCE, Probe
 
@@ -220,3 +220,24 @@ def test_an_opening_that_has_no_thread_cannot_be_held(runtime: Runtime) -> None:
     """
     with pytest.raises(StartFailed, match="is_immediate=False"):
         scripted_run(runtime, NeverOpen())
+
+
+@pytest.mark.parametrize("end", [None, Crash(OSError("gone")), Return("done")], ids=str)
+def test_a_turn_that_ends_between_a_call_and_its_result_leaves_a_balanced_log(
+    runtime: Runtime, end: Item | None
+) -> None:
+    """
+    H46, LOG-14: cancelled, broken or just over, every call in the log has an answer.
+    """
+    hold = Hold()
+    run = scripted_run(runtime, Use(CALL), hold, *([] if end is None else [end]))
+    assert hold.reached.wait(PATIENCE)
+
+    if end is None:
+        run.cancel()
+    hold.release()
+    result_of(run)
+
+    assert [CALL.call_id] == [
+        event.result.call_id for event in run.transcript() if isinstance(event, ToolReturned)
+    ]
