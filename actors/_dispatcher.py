@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from loguru import logger
 
@@ -25,6 +25,9 @@ from retinue.actors._threads import ThreadWork
 from retinue.actors._wait_graph import WaitGraph
 from retinue.actors._watchdog import Evicted
 from retinue.protocol.provider import Outcome
+
+# A time beyond every other one, which still can be added to a clock's.
+FOREVER: Final = 1e15
 
 
 class Dispatcher:
@@ -81,7 +84,8 @@ class Dispatcher:
 
     def after(self, seconds: float, action: Callable[[], object]) -> Timer:
         """Do *action* in *seconds* of the clock; it must not block."""
-        return self.timers.add(self.clock.now() + seconds, action)
+        # A long integer does not add to a float.
+        return self.timers.add(self.clock.now() + min(seconds, FOREVER), action)
 
     def enter_step(self, step: Any) -> None:
         """Note that foreign code begins to run inside a handler."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from retinue.actors._reply import Reply
 from retinue.actors.handle import Run
 from retinue.protocol.errors import InvalidRequest, ordinary
+from retinue.protocol.limits import check_time
 from retinue.protocol.result import NotStarted, Unfinished
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
     else:
         raise InvalidRequest(f"wait: expected runs or Replies of runs, got {type(item).__name__}")
     out: Reply[Any] = Reply(pump)
+    sources = [source]
 
     def settle(reply: Reply[Any]) -> None:
         if reply.error is not None:
@@ -33,10 +35,13 @@ def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
             return
         value = reply.outcome()
         if isinstance(value, Run):
+            sources[0] = value.result
             value.result.on_done(settle)
         else:
             out.resolve(value)
 
+    # A run that lives long would otherwise collect one callback per wait.
+    out.on_abandon = lambda: sources[0].forget(settle)
     source.on_done(settle)
     return out
 
@@ -65,6 +70,8 @@ def wait_for_runs(
         answer.fail(InvalidRequest(f"return_when: expected 'all' or 'first', got {return_when!r}"))
         return answer
     try:
+        if timeout is not None:
+            check_time(timeout, "timeout")
         outcomes = [_outcome_reply(item, dispatcher.pump) for item in items]
     except InvalidRequest as error:
         answer.fail(error)
@@ -80,6 +87,8 @@ def wait_for_runs(
                 for item, outcome in zip(items, outcomes, strict=True)
             ]
         )
+        for outcome in outcomes:
+            outcome.abandon()
 
     timer = None if timeout is None else dispatcher.after(timeout, collect)
     wanted = 1 if return_when == FIRST else len(items)

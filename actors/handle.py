@@ -13,7 +13,8 @@ from retinue.actors._run_inbox import StepTaken
 from retinue.actors._ticket import Cancellation
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
-from retinue.protocol.errors import AskCycle, DeadRun, RetinueError
+from retinue.protocol.errors import AskCycle, DeadRun, InvalidLimit, RetinueError
+from retinue.protocol.limits import check_time
 from retinue.protocol.log import Cause, Event, Log
 
 if TYPE_CHECKING:
@@ -149,6 +150,11 @@ class Run:
         It fails with NotQuiescent, naming what would not stop, when some did not.
         """
         done: Reply[bool] = Reply(self._service.dispatcher.pump)
+        try:
+            if grace is not None:
+                check_time(grace, "grace")
+        except InvalidLimit as error:
+            return self._failed(error)
         asked = self.ref.submit(messages.Dispose(grace))
 
         def ended(answer: Reply[Any]) -> None:

@@ -57,14 +57,14 @@ class Runtime(RuntimeViews):
         seed: object = None,
         grace: float = GRACE_SECONDS,
     ) -> None:
+        # For __del__, should anything below raise.
+        self._is_closed = True
         if limits is not None and not isinstance(limits, Limits):
             raise InvalidLimit(f"limits: expected Limits(...), got {type(limits).__name__}")
         if isinstance(grace, bool) or not isinstance(grace, (int, float)) or not grace > 0:
             raise InvalidLimit(f"grace: expected seconds above 0, got {grace!r}")
         if dispatcher is not None and clock is not None:
             raise InvalidRequest("give the clock to the dispatcher, or only one of the two")
-        # For __del__, should anything below raise.
-        self._is_closed = True
         given = list(providers)
         dispatcher = dispatcher or ThreadDispatcher(clock)
         if seed is None:

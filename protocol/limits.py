@@ -17,6 +17,17 @@ def check_seconds(_: object, attribute: attrs.Attribute[Any], value: object) -> 
         raise InvalidLimit(f"{attribute.name}: expected seconds above 0, got {value!r}")
 
 
+def check_time(value: object, what: str) -> None:
+    """
+    Take seconds from 0, without an end where they have none.
+
+    Raises:
+        InvalidLimit: no number, a negative one, or NaN, which would be in no order to others.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise InvalidLimit(f"{what}: expected seconds from 0, got {value!r}")
+
+
 def _check_count(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
     if value is None:
         return
