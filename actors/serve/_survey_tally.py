@@ -34,9 +34,7 @@ class Count:
     bytes: int = 0
 
     def __add__(self, other: Count) -> Count:
-        return Count(
-            self.files + other.files, self.lines + other.lines, self.bytes + other.bytes
-        )
+        return Count(self.files + other.files, self.lines + other.lines, self.bytes + other.bytes)
 
 
 @attrs.frozen
@@ -189,4 +187,6 @@ def _largest(one: tuple[File, ...], other: tuple[File, ...]) -> tuple[File, ...]
         return one
     if not one:
         return other
+    if len(one) == LARGEST_KEPT and one[-1].bytes > other[0].bytes:
+        return one
     return tuple(heapq.merge(one, other, key=lambda file: file.rank))[:LARGEST_KEPT]

@@ -25,9 +25,7 @@ from retinue.protocol.delegation import Limits
 from retinue.protocol.errors import Cancelled, LimitReached, RetinueError
 
 if TYPE_CHECKING:
-    from retinue.actors._reply import Reply
-    from retinue.actors.handle import Cancellation, Run
-    from retinue.actors.runtime import Runtime
+    from retinue.actors import Cancellation, Reply, Run, Runtime
 
 # How many directories of a tree are read at once; a chain of waiting parents stands above
 # each, so this bounds what is alive. Half of what the pool takes: the rest is for others.
@@ -96,7 +94,9 @@ class Survey:
             self._total += piece
             turn.delta(piece.as_text())
 
-        piece, names = yield from turn.call(read_directory, path, turn.check, give)
+        read: Reply[tuple[Tally, list[str]]]
+        read = turn.call(read_directory, path, turn.check, give)
+        piece, names = yield from read
         give(attrs.evolve(piece, runs=1))
         paths = [join(path, name) for name in names]
         if plan.depth == 0:
@@ -107,7 +107,8 @@ class Survey:
 
     def _delegate(self, turn: Any, plan: Plan, paths: list[str], give: Give) -> Steps[None]:
         """Start a child per path, as many at once as the width allows, and add up."""
-        waiting, live = deque(paths), deque[tuple[str, int, Any]]()
+        waiting = deque(paths)
+        live: deque[tuple[str, int, Reply[Run]]] = deque()
         free = plan.width
         while waiting or live:
             while waiting and free:
@@ -129,21 +130,23 @@ class Survey:
             free += share
 
 
-def _start(turn: Any, plan: Plan, path: str) -> Any:
-    return turn.start(
+def _start(turn: Any, plan: Plan, path: str) -> Reply[Run]:
+    start: Reply[Run] = turn.start(
         plan.provider,
         as_prompt(path),
         agent=SURVEY,
         label=shown(path.rpartition("/")[2]),
         options=plan.as_options(),
     )
+    return start
 
 
 def _count_here(turn: Any, paths: list[str], give: Give) -> Steps[None]:
     """Count what is at and below the paths without a run for each directory."""
     waiting = paths[::-1]
     while waiting:
-        give((yield from turn.call(read_below, waiting, _BATCH, turn.check, give)))
+        read: Reply[Tally] = turn.call(read_below, waiting, _BATCH, turn.check, give)
+        give((yield from read))
 
 
 def _not_surveyed(path: str, error: Exception) -> Tally:
