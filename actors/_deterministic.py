@@ -24,7 +24,7 @@ from retinue.actors._reply import Reply
 from retinue.protocol.errors import Deadlock
 from retinue.protocol.provider import Outcome
 
-# How long, in real seconds, one blocking function may run without a wait of the runtime's.
+# What ``patience`` is by default: longer than any blocking call of a sane test takes.
 REAL_PATIENCE: Final = 30.0
 
 
@@ -37,6 +37,8 @@ class DeterministicDispatcher(Dispatcher):
     Args:
         seed: what the order is drawn from.
         record: whether to keep a trace of what moved, for comparing two runs.
+        patience: real seconds that a blocking function may run without waiting for
+            something of the runtime's; one that takes longer is reported.
 
     Attributes:
         steps: how many things have moved.
@@ -45,7 +47,9 @@ class DeterministicDispatcher(Dispatcher):
 
     is_deterministic = True
 
-    def __init__(self, seed: object = 0, *, record: bool = False) -> None:
+    def __init__(
+        self, seed: object = 0, *, record: bool = False, patience: float = REAL_PATIENCE
+    ) -> None:
         self._time = VirtualClock()
         super().__init__(self._time)
         self.pump = self
@@ -53,6 +57,7 @@ class DeterministicDispatcher(Dispatcher):
         self.steps = 0
         self.trace: list[str] = []
         self._record = record
+        self._patience = patience
         self._draw = random.Random(f"dispatch/{seed}").random
         self._ready: list[Mailbox] = []
         self._urgent: dict[Mailbox, deque[Letter]] = {}
@@ -147,9 +152,9 @@ class DeterministicDispatcher(Dispatcher):
     def _run_thread(self, thread: BatonThread) -> None:
         if self._record:
             self.trace.append(f"thread {thread.number}")
-        if not thread.run_slice(REAL_PATIENCE):
+        if not thread.run_slice(self._patience):
             raise Deadlock(
-                f"{thread.name}: has run for {REAL_PATIENCE:g} s of real time without a wait of"
+                f"{thread.name}: has run for {self._patience:g} s of real time without a wait of"
                 " the runtime's; what blocks on something else cannot be made deterministic"
             )
 
@@ -290,7 +295,7 @@ class DeterministicDispatcher(Dispatcher):
         stuck: list[str] = []
         while self._threads:
             ident, thread = next(iter(self._threads.items()))
-            if not thread.end(REAL_PATIENCE):
+            if not thread.end(self._patience):
                 stuck.append(thread.name)
                 self._threads.pop(ident, None)
         self._runnable.clear()  # what was to go on has ended instead
