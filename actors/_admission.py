@@ -34,6 +34,7 @@ from retinue.protocol.errors import (
     StartCancelled,
     StartTimeout,
     UnsupportedCapability,
+    ordinary,
 )
 from retinue.protocol.events import RunStarted
 from retinue.protocol.log import Seed
@@ -79,8 +80,8 @@ class Admission(LightActor):
         opening = Opening(admit, self.take_reply())
         try:
             self._admit(opening)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the asker's
-            self.refuse(opening, error)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the asker's
+            self.refuse(opening, ordinary(error))
         return LATER
 
     def _admit(self, opening: Opening) -> None:
@@ -155,8 +156,8 @@ class Admission(LightActor):
                     self.waiting.append(opening)  # its start limit runs on
                     continue
                 self._admit(opening)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is the asker's
-                self.refuse(opening, error)
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it is the asker's
+                self.refuse(opening, ordinary(error))
             if opening.timer is not None:
                 opening.timer.cancel()
 

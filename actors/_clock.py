@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Protocol
 
 from loguru import logger
 
-from retinue.protocol.errors import printable
+from retinue.protocol.errors import InvalidLimit, printable
 
 
 class Clock(Protocol):
@@ -124,7 +125,9 @@ class Timers:
         self._dropped = 0
 
     def add(self, when: float, action: Callable[[], object]) -> Timer:
-        """Do *action* at the time *when*."""
+        """Do *action* at the time *when*; raises InvalidLimit when that is no time."""
+        if math.isnan(when):  # neither before nor after anything: it would disorder the heap
+            raise InvalidLimit("a time is a number of seconds, not NaN")
         timer = Timer(self, when, action)
         with self._lock:
             heapq.heappush(self._heap, (when, next(self._numbers), timer))

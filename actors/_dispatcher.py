@@ -24,6 +24,7 @@ from retinue.actors._reply import Reply
 from retinue.actors._threads import ThreadWork
 from retinue.actors._wait_graph import WaitGraph
 from retinue.actors._watchdog import Evicted
+from retinue.protocol.errors import printable
 from retinue.protocol.provider import Outcome
 
 # A time beyond every other one, which still can be added to a clock's.
@@ -153,9 +154,9 @@ class Dispatcher:
         if not isinstance(error, Exception):
             # Whoever asked gets an ordinary exception: a CancelledError or SystemExit
             # would go on to end the asker's own thread or task.
-            ordinary = RuntimeError(f"{ref.run_id}: {type(error).__name__}: {error}")
-            ordinary.__cause__ = error
-            error = ordinary
+            about = RuntimeError(f"{ref.run_id}: {printable(error)}")
+            about.__cause__ = error
+            error = about
         if reply is not None and reply.fail(error):
             return
         actor = ref.actor
@@ -164,7 +165,7 @@ class Dispatcher:
         try:
             actor.on_failure(type(error), error, error.__traceback__)
         except BaseException as second:  # noqa: BLE001 - rule 3
-            logger.bind(run_id=ref.run_id).error("on_failure raised {!r}", second)
+            logger.bind(run_id=ref.run_id).error("on_failure raised {}", printable(second))
         self.seal(ref, run_hook=False)
 
     def take_rest(self, ref: Mailbox) -> list[Letter]:
@@ -200,4 +201,4 @@ def _contained(ref: Mailbox, what: str, hook: Callable[[], Any]) -> None:
     try:
         hook()
     except BaseException as error:  # noqa: BLE001 - rule 3
-        logger.bind(run_id=ref.run_id).error("{} raised {!r}", what, error)
+        logger.bind(run_id=ref.run_id).error("{} raised {}", what, printable(error))

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 from retinue.actors import _context
-from retinue.actors._reply import Derived, Reply
+from retinue.actors._derived import Derived
+from retinue.actors._reply import Reply
 from retinue.actors._threads import WAKE_SECONDS
 from retinue.actors._wait_graph import WaitEdge
 from retinue.protocol.provider import Outcome

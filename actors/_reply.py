@@ -15,9 +15,11 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 import pykka
+from loguru import logger
 
 from retinue.actors import _context
 from retinue.actors._wait_graph import WaitEdge
+from retinue.protocol.errors import printable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -97,19 +99,22 @@ class Reply(pykka.Future[T]):
             callbacks, self._callbacks = self._callbacks, None
         if callbacks is None:
             return True
-        if isinstance(callbacks, list):
-            for callback in callbacks:
-                callback(self)
-        else:
-            callbacks(self)
+        for callback in callbacks if isinstance(callbacks, list) else (callbacks,):
+            self._call(callback)
         return True
+
+    def _call(self, callback: Callback) -> None:
+        try:
+            callback(self)
+        except BaseException as error:  # noqa: BLE001 - whoever resolves has other things to do (H85)
+            logger.error("a callback of a Reply raised {}", printable(error))
 
     def on_done(self, callback: Callback) -> None:
         """
         Call *callback* with this Reply when it is resolved; at once if it is.
 
-        Runs on the thread that resolves, which may be the dispatcher's: it must not block
-        and must not raise.
+        Runs on the thread that resolves, which may be the dispatcher's: it must not block.
+        What it raises is logged, and costs nobody else anything.
         """
         with _LOCK:
             if not self._done:
@@ -120,7 +125,7 @@ class Reply(pykka.Future[T]):
                 else:
                     self._callbacks = [self._callbacks, callback]
                 return
-        callback(self)
+        self._call(callback)
 
     def forget(self, callback: Callback) -> None:
         """Take a callback back; one that has run or never was is ignored."""
@@ -229,19 +234,19 @@ class Reply(pykka.Future[T]):
 
     def map(self, func: Callable[[T], M]) -> Reply[M]:
         """Return a Reply with *func* of the value, computed by whoever first asks."""
-        return Derived((self,), lambda values: func(values[0]))
+        return _derived((self,), lambda values: func(values[0]))
 
     def filter(self: Any, func: Callable[[Any], bool]) -> Reply[Iterable[Any]]:
         """Return a Reply with the items of the value that pass *func*."""
-        return Derived((self,), lambda values: [item for item in values[0] if func(item)])
+        return _derived((self,), lambda values: [item for item in values[0] if func(item)])
 
     def reduce(self: Any, func: Callable[[Any, Any], Any], *args: Any) -> Reply[Any]:
         """Return a Reply with the items of the value folded by *func*."""
-        return Derived((self,), lambda values: functools.reduce(func, values[0], *args))
+        return _derived((self,), lambda values: functools.reduce(func, values[0], *args))
 
     def join(self: Any, *futures: pykka.Future[Any]) -> Reply[Iterable[Any]]:
         """Return a Reply with the values of this one and all *futures*, in order."""
-        return Derived((self, *futures), list)
+        return _derived((self, *futures), list)
 
     def abandon(self) -> None:
         """Say that nobody will take the answer: a start is cancelled by it."""
@@ -249,51 +254,9 @@ class Reply(pykka.Future[T]):
             self.on_abandon()
 
 
-class Derived(Reply[T]):
-    """A Reply computed from others, on the thread or in the task that first asks for it."""
+def _derived(
+    sources: tuple[pykka.Future[Any], ...], compute: Callable[[list[Any]], Any]
+) -> Reply[Any]:
+    from retinue.actors._derived import Derived
 
-    __slots__ = ("_compute", "_sources")
-
-    def __init__(
-        self, sources: tuple[pykka.Future[Any], ...], compute: Callable[[list[Any]], T]
-    ) -> None:
-        first = sources[0]
-        super().__init__(first.pump if isinstance(first, Reply) else None)
-        self._sources = sources
-        self._compute = compute
-
-    @property
-    def sources(self) -> tuple[pykka.Future[Any], ...]:
-        """What has to be there before the value can be computed."""
-        return self._sources
-
-    def _wait(self, timeout: float | None) -> None:
-        for source in self._sources:
-            source.get(timeout=timeout)
-        self.compute()
-
-    def compute(self) -> None:
-        """Take the sources' answers, which must be there, and settle."""
-        try:
-            self.resolve(self._compute([source.get(timeout=0) for source in self._sources]))
-        except Exception as error:  # noqa: BLE001 - the error is the answer
-            self.fail(error)
-
-    def settling(self) -> Generator[Any, Any, None]:
-        """Yield what has to be waited for below, then compute."""
-        for source in self._sources:
-            if isinstance(source, Reply):
-                yield from source.settling()
-        if not self._done:
-            self.compute()
-
-    def on_done(self, callback: Callback) -> None:
-        """Call *callback*, when the last source is resolved, on the thread that does."""
-        super().on_done(callback)
-        self._pursue()
-
-    def _pursue(self, _: Reply[Any] | None = None) -> None:
-        for source in self._sources:
-            if isinstance(source, Reply) and not source.is_done:
-                return source.on_done(self._pursue)
-        return None if self._done else self.compute()
+    return Derived(sources, compute)

@@ -11,7 +11,7 @@ from retinue.actors._actor import LightActor
 from retinue.actors._ref import RunRef
 from retinue.actors._watchdog import Evicted
 from retinue.actors._workplace import ActorWorkplace
-from retinue.protocol.errors import RetinueError
+from retinue.protocol.errors import RetinueError, printable
 from retinue.protocol.inbox import Inbox
 from retinue.protocol.lifecycle import Effect, Input, Phase, decide, new_life
 from retinue.protocol.log import Cause, Log
@@ -181,7 +181,7 @@ class RunState(LightActor):
         except BaseException as error:
             self.crash(error)
             if not is_told:
-                raise RuntimeError(f"{self._ref.run_id}: crashed: {error!r}") from error
+                raise RuntimeError(f"{self._ref.run_id}: crashed: {printable(error)}") from error
             return None
         return answer
 

@@ -74,10 +74,10 @@ class TurnWork(InboxWork):
         for item in taken:
             try:
                 reason = gate(item.message)
-            except Exception as error:  # noqa: BLE001 - the gate is the user's
+                if reason is not None:
+                    return str(reason)
+            except BaseException as error:  # noqa: BLE001 - the gate is the user's (H85)
                 return f"the gate raised {printable(error)}"
-            if reason is not None:
-                return str(reason)
         return None
 
     def _take_asker(self, taken: list[Waiting]) -> None:

@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from loguru import logger
+
+from retinue.protocol.errors import printable
 from retinue.protocol.log import Cause
 from retinue.protocol.messages import CancelStart
 
@@ -41,13 +44,14 @@ class Cancellation:
 
     def cancel(self, reason: str = "cancelled") -> bool:
         """Trip the token; the first reason stays. Returns whether this call did it."""
+        text = str(reason)
         with self._lock:
             if self._reason is not None:
                 return False
-            self._reason = reason
+            self._reason = text
             listeners, self._listeners = self._listeners, []
         for listener in listeners:
-            listener(reason)
+            _call(listener, text)
         return True
 
     def listen(self, listener: Callable[[str], None]) -> None:
@@ -56,13 +60,20 @@ class Cancellation:
             if self._reason is None:
                 self._listeners.append(listener)
                 return
-        listener(self._reason)
+        _call(listener, self._reason)
 
     def leave(self, listener: Callable[[str], None]) -> None:
         """Call *listener* no more."""
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
+
+
+def _call(listener: Callable[[str], None], reason: str) -> None:
+    try:
+        listener(reason)
+    except BaseException as error:  # noqa: BLE001 - one listener costs no other its cancel (H85)
+        logger.error("a listener of a Cancellation raised {}", printable(error))
 
 
 class Ticket:

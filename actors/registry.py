@@ -49,7 +49,14 @@ class RegistryActor(Catalogue):
         handler = self.HANDLERS.get(type(message))
         if handler is None:
             return super().on_receive(message)
-        return handler(self, message)
+        try:
+            return handler(self, message)
+        except BaseException as error:
+            # The end of this actor would be the end of every run: only an asker hears.
+            if self._ref.dispatcher.has_asker:
+                raise
+            self.on_failure(type(error), error, None)
+            return None
 
     def on_failure(self, *error: Any) -> None:
         """Log that a handler raised for a message that nobody waits for."""
