@@ -7,7 +7,7 @@ from typing import Any
 
 from retinue.actors._context import CURRENT
 from retinue.protocol.agent import as_agent
-from retinue.protocol.content import USER_PROMPT, Kind, Message, Source, as_content
+from retinue.protocol.content import USER_PROMPT, Message, Source, as_content
 from retinue.protocol.delegation import NO_FEATURES, Features, Limits, StartRequest
 from retinue.protocol.errors import InvalidRequest
 
@@ -126,6 +126,5 @@ def _optional(what: str, value: Any) -> Any:
 
 
 def _source() -> Source:
-
     scope = CURRENT.get()
-    return USER_PROMPT if scope is None else Source(Kind.PARENT, sender=scope.workplace.run_id)
+    return USER_PROMPT if scope is None else scope.workplace.source

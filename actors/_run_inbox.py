@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -116,11 +116,11 @@ class InboxWork(RunState):
                 else:
                     item.reply.resolve(receipt)
 
-    def left(self, items: list[Waiting]) -> list[Waiting]:
+    def left(self, items: Sequence[Waiting]) -> Sequence[Waiting]:
         """Note that *items* wait no more: there is room in the mailbox again (INB-1)."""
-        counted = sum(item.counts for item in items)
-        if counted:
-            self._ref.unload(counted)
+        for item in items:
+            if item.counts:
+                self._ref.unload()
         return items
 
     def drop_waiting(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from retinue.actors._run_inbox import InboxWork, StepTaken
 from retinue.actors._stepping import Resume
 from retinue.protocol import messages
@@ -67,7 +69,7 @@ class TurnWork(InboxWork):
             raise RuntimeError("a turn without a driver")
         self.driver.begin(TurnOrder(turn, tuple([item.message for item in taken])))
 
-    def _declined(self, taken: list[Waiting]) -> str | None:
+    def _declined(self, taken: Sequence[Waiting]) -> str | None:
         gate = None if self._ref.request.agent is None else self._ref.request.agent.gate
         if gate is None:
             return None
@@ -80,7 +82,7 @@ class TurnWork(InboxWork):
                 return f"the gate raised {printable(error)}"
         return None
 
-    def _take_asker(self, taken: list[Waiting]) -> None:
+    def _take_asker(self, taken: Sequence[Waiting]) -> None:
         for item in taken:
             if not item.lapses and item.reply is not None:
                 self.asker = item.reply

@@ -97,11 +97,12 @@ class Stepping(Scope):
                 if yielded.is_done:
                     value, error = yielded._value, yielded.error  # noqa: SLF001
                     continue
-                try:
-                    WaitEdge(yielded, self).__enter__()
-                except AskCycle as cycle:
-                    value, error = None, cycle
-                    continue
+                if yielded.target is not None:
+                    try:
+                        WaitEdge(yielded, self).__enter__()
+                    except AskCycle as cycle:
+                        value, error = None, cycle
+                        continue
                 self._waits_for = yielded
                 yielded.on_done(self._post)
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import math
 import random
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from retinue.actors._wait_graph import WaitGraph
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
 from retinue.protocol.errors import DeadRun, InvalidLimit, ordinary
+from retinue.protocol.limits import check_time
 from retinue.protocol.provider import Outcome
 
 if TYPE_CHECKING:
@@ -34,12 +36,13 @@ class ActorWorkplace:
     are dropped: nobody is left to whom they mean anything.
     """
 
-    __slots__ = ("_random", "calls", "ref", "service")
+    __slots__ = ("_random", "_source", "calls", "ref", "service")
 
     def __init__(self, ref: RunRef, service: Any) -> None:
         self.ref = ref
         self.service = service
         self._random: random.Random | None = None
+        self._source: Source | None = None
         # How many functions of the run are under way on the bounded pool.
         self.calls = 0
 
@@ -52,6 +55,13 @@ class ActorWorkplace:
     def run(self) -> Any:
         """The run, as its callers hold it."""
         return self.service.handle_of(self.ref)
+
+    @property
+    def source(self) -> Source:
+        """The source of what this run says to its children, made once."""
+        if self._source is None:
+            self._source = Source(Kind.PARENT, sender=self.run_id)
+        return self._source
 
     @property
     def stop_reason(self) -> str | None:
@@ -162,8 +172,9 @@ class ActorWorkplace:
 
     def sleep(self, seconds: float) -> Reply[None]:
         """Return a Reply that resolves in *seconds* of the runtime's clock."""
-        if not isinstance(seconds, (int, float)) or not 0 <= seconds < float("inf"):
-            raise InvalidLimit(f"sleep: expected seconds from 0, got {seconds!r}")
+        check_time(seconds, "sleep")
+        if seconds == math.inf:
+            raise InvalidLimit("sleep: expected seconds that pass, got infinity")
         reply: Reply[None] = Reply(self.ref.dispatcher.pump)
         timer = self.ref.dispatcher.after(seconds, reply.resolve)
         reply.on_abandon = timer.cancel

@@ -191,4 +191,7 @@ def usage_of(events: Iterable[Event]) -> Usage:
 
 
 def _backwards(events: Iterable[Event]) -> Iterator[Event]:
-    return reversed(events if isinstance(events, Sequence) else list(events))
+    if type(events) is tuple or type(events) is list:
+        # Asking for the abstract Sequence costs as much as the fold of a short log.
+        return reversed(events)
+    return reversed(list(events))

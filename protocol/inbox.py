@@ -8,6 +8,7 @@ message; between steps it takes next-step input alone (INB-5).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from retinue.protocol.content import Message
@@ -53,8 +54,9 @@ class Inbox:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self.next_step: list[Waiting] = []
-        self.next_turn: list[Waiting] = []
+        # An empty list is the empty tuple: most runs wait with both empty.
+        self.next_step: list[Waiting] | tuple[()] = ()
+        self.next_turn: list[Waiting] | tuple[()] = ()
 
     def __len__(self) -> int:
         return len(self.next_step) + len(self.next_turn)
@@ -66,28 +68,39 @@ class Inbox:
 
     def add(self, target: Target, item: Waiting, time: float) -> None:
         """Append *item* to one list."""
-        waiting = self.next_step if target is Target.NEXT_STEP else self.next_turn
+        is_step = target is Target.NEXT_STEP
+        waiting = self.next_step if is_step else self.next_turn
         self._log.append(Spliced(target, len(waiting), 0, (item.message,), False, time))
-        waiting.append(item)
+        if waiting:
+            waiting.append(item)
+        elif is_step:
+            self.next_step = [item]
+        else:
+            self.next_turn = [item]
 
-    def claim_step(self, time: float) -> list[Waiting]:
+    def claim_step(self, time: float) -> Sequence[Waiting]:
         """Take all next-step input."""
         taken = self.next_step
         if taken:
             self._log.append(Spliced(Target.NEXT_STEP, 0, len(taken), (), False, time))
-            self.next_step = []
+            self.next_step = ()
         return taken
 
-    def claim_turn(self, time: float) -> list[Waiting]:
+    def claim_turn(self, time: float) -> Sequence[Waiting]:
         """Take all next-step input, then one next-turn message."""
         taken = self.claim_step(time)
-        if self.next_turn:
+        waiting = self.next_turn
+        if waiting:
             self._log.append(Spliced(Target.NEXT_TURN, 0, 1, (), False, time))
-            taken = [*taken, self.next_turn.pop(0)]
+            taken = (*taken, waiting.pop(0))
+            if not waiting:
+                self.next_turn = ()
         return taken
 
-    def lapse(self, time: float) -> list[Waiting]:
+    def lapse(self, time: float) -> Sequence[Waiting]:
         """Drop the next-step input that was meant for the turn that ends now."""
+        if not self.next_step:
+            return ()
         lapsed = [item for item in self.next_step if item.lapses]
         for item in lapsed:
             at = self.next_step.index(item)
@@ -105,6 +118,6 @@ class Inbox:
             if waiting:
                 self._log.append(Spliced(target, 0, len(waiting), (), True, time))
                 dropped.extend(waiting)
-        self.next_step = []
-        self.next_turn = []
+        self.next_step = ()
+        self.next_turn = ()
         return dropped

@@ -90,7 +90,6 @@ __all__ = [
     "Describe",
     "Dispose",
     "Drain",
-
     "FindProvider",
     "ForgetRun",
     "GiveUp",

@@ -27,7 +27,7 @@ class BehaviourDriver:
     Called in the run's actor, but for ``_ended``, which comes from where the work ended.
     """
 
-    __slots__ = ("_closing", "_instance", "_live", "_open", "_workplace", "_works")
+    __slots__ = ("_closing", "_instance", "_left", "_live", "_open", "_workplace")
 
     def __init__(self, opened: OpenOrder, workplace: Workplace) -> None:
         if opened.agent is None:
@@ -36,7 +36,8 @@ class BehaviourDriver:
         self._workplace = workplace
         self._instance: Any = None
         self._live: _Live | None = None
-        self._works: list[_Live] = []
+        # Turns that were stopped and whose thread or task has not ended.
+        self._left: list[_Live] | None = None
         self._closing = False
 
     def begin(self, order: TurnOrder) -> None:
@@ -46,8 +47,9 @@ class BehaviourDriver:
         kind = BlockingTurn if agent.kind is Kind.BLOCKING else Turn
         view = kind(self._open, order, self._workplace)
         live = _Live(self, view)
+        if self._live is not None:
+            self._left = [*(self._left or ()), self._live]
         self._live = live
-        self._works.append(live)
         if agent.kind is Kind.BLOCKING:
             live.work = self._workplace.on_thread(
                 lambda: self._behaviour()(view), live.ended, order.turn
@@ -108,21 +110,28 @@ class BehaviourDriver:
 
     def ended(self, live: _Live, fact: messages.TurnEnded) -> None:
         """Report a turn's end, and closed when it was the last that close waited for."""
-        self._works.remove(live)
         if self._live is live:
             self._live = None
+        elif self._left is not None and live in self._left:
+            self._left.remove(live)
         self._workplace.report(fact)
-        if self._closing and not self._works:
+        if self._closing and not self._works():
             self._workplace.report(messages.Closed())
+
+    def _works(self) -> list[_Live]:
+        """Return the turns whose work has not ended."""
+        left = list(self._left) if self._left else []
+        return left if self._live is None else [*left, self._live]
 
     def close(self) -> None:
         """Report closed when no thread, task or generator of the run is left."""
         self._closing = True
-        for live in list(self._works):
+        works = self._works()
+        for live in works:
             if live.work is not None and not live.is_finished:
                 live.view.note_stopped("the run has ended")
                 live.work.cancel("the run has ended")
-        if not self._works:
+        if not self._works():
             self._workplace.report(messages.Closed())
 
     def outcome(self, view: TurnView, outcome: Outcome, *, is_stopped: bool) -> messages.TurnEnded:
