@@ -60,8 +60,8 @@ class WindingDown(Delegation):
         if self.refusal is None and not self.life.is_published:
             self.refusal = StartCancelled(f"{ref.run_id}: {ref.mark or reason}")
         self.feed(Input.STOP)
-        if self.life.phase is Phase.CANCELLING and not self.facts:
-            self.set_timer(self.grace, messages.DeadlinePassed("stop"))
+        if self.life.phase is Phase.CANCELLING:
+            self.limit_stop()
 
     def on_dispose(self, order: messages.Dispose) -> Any:
         """Cancel what remains, and answer at quiescence."""
@@ -91,10 +91,10 @@ class WindingDown(Delegation):
                 f"{self._ref.run_id}: provider {self.provider.name!r} did not open the run in time"
             )
             self.feed(Input.STOP)
-        elif fact.what == "stop" and self.life.phase is Phase.CANCELLING:
+        elif fact.what == "stop" and fact.turn:
             # The driver does not end its turn. What it says of it later comes too late, and
             # whether it lets go is seen when it is closed.
-            self.on_turn_ended(messages.TurnEnded(self.open_turn, Ending.ABORTED))
+            self.on_turn_ended(messages.TurnEnded(fact.turn, Ending.ABORTED))
         elif fact.what == "release" and (self.driver_state == "closing" or self.workplace.calls):
             self.driver_state = "lost"
             self.stuck += (self._ref.run_id,)

@@ -119,9 +119,17 @@ class TurnWork(InboxWork):
         """Stop the open turn, keep the queue; without a turn this is harmless (CON-92)."""
         if self.life.phase not in {Phase.WORKING, Phase.DRAINING}:
             return False
+        is_first = self.cause is None
         self.cause = self.cause or order.cause
         self.feed(Input.INTERRUPT)
+        if is_first:
+            self.limit_stop()
         return True
+
+    def limit_stop(self) -> None:
+        """Give the driver its time to end the turn, unless it has reported that already."""
+        if self.open_turn and not self.facts:
+            self.set_timer(self.grace, messages.DeadlinePassed("stop", self.open_turn))
 
     def stop_turn(self) -> None:
         """Stop the driver's turn and the children that belong to it."""
