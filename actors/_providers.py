@@ -40,6 +40,20 @@ def check_provider(provider: Any) -> str:
     return name
 
 
+def once(action: Callable[[], bool]) -> Callable[[], bool]:
+    """Return what does *action* at its first call, and says False at every later one."""
+    actions = [action]
+
+    def do() -> bool:
+        try:
+            first = actions.pop()
+        except IndexError:
+            return False
+        return first()
+
+    return do
+
+
 class Providers:
     """Providers by name; owned by the registry."""
 
@@ -71,6 +85,10 @@ class Providers:
         del self._by_name[name]
         self._removed.add(name)
         return True
+
+    def take_back(self, name: str) -> None:
+        """Undo an addition: the name means again what it meant before (REG-5)."""
+        del self._by_name[name]
 
     def peek(self, name: str) -> Provider | None:
         """Return a registered provider, without importing anything."""

@@ -70,7 +70,7 @@ class RegistryActor(Catalogue):
         try:
             self.observers.tell_or_raise(ProviderAdded(name))
         except BaseException:
-            self.providers.remove(name, order.provider)
+            self.providers.take_back(name)
             self.observers.tell(ProviderRemoved(name))
             raise
         return name

@@ -10,6 +10,7 @@ import pykka
 
 from retinue.actors import _context
 from retinue.actors._dispatcher import Dispatcher
+from retinue.actors._providers import once
 from retinue.actors._reply import Reply
 from retinue.actors._service import Service
 from retinue.actors._thread_dispatcher import ThreadDispatcher
@@ -226,12 +227,14 @@ class Runtime(RuntimeViews):
         """
         Register a provider; the Reply resolves with what removes this very registration.
 
-        Fails with DuplicateProvider when the name is taken.
+        Fails with DuplicateProvider when the name is taken. What removes it says whether
+        this call did; later calls, and those after ``close``, do nothing.
         """
         reply: Reply[str] = self._service.ask_registry(messages.RegisterProvider(provider))
 
         def remover(name: str) -> Callable[[], bool]:
-            return lambda: bool(self._ask(messages.UnregisterProvider(name, provider)))
+            order = messages.UnregisterProvider(name, provider)
+            return once(lambda: not self._is_closed and bool(self._ask(order)))
 
         return reply.map(remover)
 
