@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from retinue.protocol.errors import printable
+from retinue.protocol.errors import InvalidRequest, StartCancelled, printable
 from retinue.protocol.log import Cause
 from retinue.protocol.messages import CancelStart
 
@@ -74,6 +74,20 @@ def _call(listener: Callable[[str], None], reason: str) -> None:
         listener(reason)
     except BaseException as error:  # noqa: BLE001 - one listener costs no other its cancel (H85)
         logger.error("a listener of a Cancellation raised {}", printable(error))
+
+
+def check_open(token: object) -> None:
+    """
+    Refuse a token that is none, or that was tripped before the start (VAL-4).
+
+    Raises:
+        InvalidRequest: it is no Cancellation.
+        StartCancelled: it was tripped.
+    """
+    if not isinstance(token, Cancellation):
+        raise InvalidRequest(f"cancel: expected a Cancellation, got {type(token).__name__}")
+    if token.cancelled:
+        raise StartCancelled(f"{token.reason}: cancelled before the run existed")
 
 
 class Ticket:

@@ -78,7 +78,8 @@ class ByHand:
 
     Args:
         name: what it is called.
-        at_once: whether a run is open at once, or when the test resolves its ``doors``.
+        at_once: whether a run is open at once, or when the test resolves its one of ``doors``,
+            which are kept by the run's prompt.
         closes: whether its drivers close at once.
     """
 
@@ -91,15 +92,15 @@ class ByHand:
         self.name = name
         self.is_immediate = at_once
         self.drivers: list[HandDriver] = []
-        self.doors: list[Reply[None]] = []
+        self.doors: dict[str, Reply[None]] = {}
         self._closes = closes
 
     def open(self, order: OpenOrder, workplace: Any) -> HandDriver:
         """Open a driver, now or when the door is opened."""
-        del order
         if not self.is_immediate:
+            prompt = order.request.prompt
             door = Reply[None](workplace.ref.dispatcher.pump)
-            self.doors.append(door)
+            self.doors["" if prompt is None else prompt.text] = door
             door.get()
         self.drivers.append(HandDriver(workplace, closes=self._closes))
         return self.drivers[-1]
@@ -148,6 +149,13 @@ class Stage:
         """The starts and ends that were told, in order."""
         kinds = (RunStarted, RunEnded)
         return [type(event).__name__ for event in self.events if isinstance(event, kinds)]
+
+    def quietly(self, name: str, *, at_once: bool = False) -> ByHand:
+        """Register one more provider; by default it opens when the test opens its door."""
+        provider = ByHand(name, at_once=at_once)
+        self.runtime.register(provider).get()
+        self.events.clear()
+        return provider
 
     @property
     def undelivered(self) -> list[str]:
