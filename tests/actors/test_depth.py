@@ -30,7 +30,12 @@ def test_a_child_lies_one_deeper_than_its_parent(tree: Runtime) -> None:
     DEP-2: from 0 at the root, and the start event says the same.
     """
     probe = Probe()
-    tree.subscribe(lambda event: probe.tell(event) if isinstance(event, RunStarted) else None)
+
+    def note(event: object) -> None:
+        if isinstance(event, RunStarted):
+            probe.tell(event)
+
+    tree.subscribe(note)
 
     runs = [child_of(tree, None)]
     for _ in range(4):

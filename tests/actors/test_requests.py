@@ -72,7 +72,8 @@ def test_a_request_that_is_wrong_is_refused_in_its_reply(
     """
     VAL-1: every field has a shape; the call itself never raises.
     """
-    start = runtime.start(**{"provider": "scripted", "prompt": "hi", **arguments})
+    given: dict[str, Any] = {"provider": "scripted", "prompt": "hi", **arguments}
+    start = runtime.start(**given)
 
     with pytest.raises(error):
         start.get(timeout=PATIENCE)
@@ -83,7 +84,7 @@ def test_a_token_is_needed_to_be_one(runtime: Runtime) -> None:
     """
     VAL-1: what cannot cancel is refused, and not ignored.
     """
-    with pytest.raises(TypeError, match="Cancellation"):
+    with pytest.raises(InvalidRequest, match="Cancellation"):
         runtime.start("scripted", "hi", cancel="stop").get(timeout=PATIENCE)  # type: ignore[arg-type]
 
 

@@ -8,10 +8,10 @@ real ones do, and they to what the double does.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
@@ -29,6 +29,7 @@ from retinue.backends.scripted import (
     StepEdge,
 )
 from retinue.protocol.agent import Kind
+from retinue.protocol.content import Message
 from retinue.protocol.events import ProviderAdded
 from retinue.protocol.messages import ReadLog
 from retinue.protocol.provider import OpenOrder, Provider
@@ -101,7 +102,7 @@ def playing_generator(turn: Any) -> Generator[Any, Any, Any]:
         if isinstance(item, Hold):
             yield from _standing_at(item)
         elif isinstance(item, StepEdge):
-            for note in (yield from turn.step()):
+            for note in cast("tuple[Message, ...]", (yield from turn.step())):
                 turn.say(note.content)
         elif (over := _play(turn, item)) is not None:
             return over.value
@@ -193,7 +194,7 @@ class UnprintableError(Exception):
 
 
 @contextmanager
-def standstill(runtime: Runtime) -> Iterator[None]:
+def standstill(runtime: Runtime) -> Generator[None]:
     """
     Hold the runtime's dispatcher: inside the block letters pile up, and none is handled.
 
@@ -251,6 +252,16 @@ def cancelled_at(hold: Hold, run: Run, reason: str = "enough") -> RunResult:
 def barrier(run: Run) -> None:
     """Wait until everything that was sent to the run before is handled."""
     run.ref.ask(ReadLog(), timeout=PATIENCE)
+
+
+def only(probe: Probe, *kinds: type) -> Callable[[object], None]:
+    """Return an observer that passes events of those kinds on to *probe*."""
+
+    def observe(event: object) -> None:
+        if isinstance(event, kinds):
+            probe.tell(event)
+
+    return observe
 
 
 def told(runtime: Runtime, probe: Probe) -> list[object]:

@@ -12,7 +12,7 @@ from retinue.protocol.content import Data, Reasoning, Text
 from retinue.protocol.errors import RunFailed
 from retinue.protocol.events import OutputDelta
 from retinue.protocol.log import UserMessage
-from tests.backends.contract import Case, UnprintableError, result_of, started, told
+from tests.backends.contract import Case, UnprintableError, only, result_of, started, told
 from tests.doubles import PATIENCE, Probe
 
 
@@ -222,12 +222,10 @@ def test_pieces_of_text_are_told_as_they_come(case: Case, runtime: Runtime) -> N
     Subscribers hear each piece of a run, in order, before its result is out.
     """
     probe = Probe()
-    runtime.subscribe(
-        lambda event: probe.tell(event.text) if isinstance(event, OutputDelta) else None
-    )
+    runtime.subscribe(only(probe, OutputDelta))
 
     run = started(runtime, case, Delta("a"), Delta("b"), Delta("c"), Echo())
     result_of(run)
     run.dispose().get(timeout=PATIENCE)
 
-    assert ["a", "b", "c"] == told(runtime, probe)
+    assert [OutputDelta(run.id, text) for text in "abc"] == told(runtime, probe)

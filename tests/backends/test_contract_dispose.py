@@ -13,6 +13,7 @@ from retinue.protocol.events import RunEnded
 from tests.backends.contract import (
     Case,
     cancelled_at,
+    only,
     result_of,
     started,
     told,
@@ -25,7 +26,7 @@ def test_every_dispose_of_every_thread_is_answered(case: Case, runtime: Runtime)
     RUN-7, RUN-16: eight threads at once, and once more when all is over; one end is told.
     """
     probe, hold, answers = Probe(), Hold(), list[bool]()
-    runtime.subscribe(lambda event: probe.tell(event) if isinstance(event, RunEnded) else None)
+    runtime.subscribe(only(probe, RunEnded))
     run = started(runtime, case, hold)
     assert hold.reached.wait(PATIENCE)
     together = threading.Barrier(8)

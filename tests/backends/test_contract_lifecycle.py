@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pykka
 import pytest
 
@@ -10,7 +12,16 @@ from retinue.backends.scripted import Delta, Echo, Hold, Item, Raise, Return, Sa
 from retinue.protocol.errors import NoSuchRun
 from retinue.protocol.events import OutputDelta, RunEnded, RunStarted
 from retinue.protocol.log import UserMessage
-from tests.backends.contract import Case, UnprintableError, cancelled_at, result_of, started, told
+from retinue.protocol.tree import RunInfo
+from tests.backends.contract import (
+    Case,
+    UnprintableError,
+    cancelled_at,
+    only,
+    result_of,
+    started,
+    told,
+)
 from tests.doubles import PATIENCE, Probe
 
 
@@ -18,11 +29,7 @@ from tests.doubles import PATIENCE, Probe
 def probe(runtime: Runtime) -> Probe:
     """A subscriber to what is told of runs."""
     probe = Probe()
-    runtime.subscribe(
-        lambda event: (
-            probe.tell(event) if isinstance(event, (RunStarted, RunEnded, OutputDelta)) else None
-        )
-    )
+    runtime.subscribe(only(probe, RunStarted, RunEnded, OutputDelta))
     return probe
 
 
@@ -53,9 +60,9 @@ def test_a_run_is_listed_when_its_start_is_told(case: Case, runtime: Runtime) ->
 
     runtime.subscribe(look)
     run = started(runtime, case, Echo())
-    (row,) = probe.expect(tuple)
+    rows = cast("tuple[RunInfo, ...]", probe.expect(tuple))
 
-    assert (run.id, 0, True) == (row.run_id, row.turn, row.is_live)
+    assert [(run.id, 0, True)] == [(row.run_id, row.turn, row.is_live) for row in rows]
 
 
 def test_a_run_is_found_by_its_id_until_it_has_ended(case: Case, runtime: Runtime) -> None:

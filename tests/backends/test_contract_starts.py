@@ -23,6 +23,7 @@ from retinue.protocol.messages import Closed
 from tests.backends.contract import (
     Case,
     cancelled_at,
+    only,
     overheard,
     result_of,
     script_of_options,
@@ -37,9 +38,7 @@ from tests.doubles import PATIENCE, Probe
 def edges(runtime: Runtime) -> Probe:
     """What is told of runs that start and end."""
     probe = Probe()
-    runtime.subscribe(
-        lambda event: probe.tell(event) if isinstance(event, (RunStarted, RunEnded)) else None
-    )
+    runtime.subscribe(only(probe, RunStarted, RunEnded))
     return probe
 
 
@@ -106,9 +105,12 @@ def test_a_token_that_trips_as_the_run_is_announced_ends_a_run_that_never_worked
     VAL-6, RACE-2: no failed start, but a run without output whose prompt was not delivered.
     """
     token = Cancellation()
-    runtime.subscribe(
-        lambda event: token.cancel("too late") if isinstance(event, RunStarted) else None
-    )
+
+    def trip(event: object) -> None:
+        if isinstance(event, RunStarted):
+            token.cancel("too late")
+
+    runtime.subscribe(trip)
 
     run = case.start(runtime, [Echo()], cancel=token).get(timeout=PATIENCE)
     result = result_of(run)

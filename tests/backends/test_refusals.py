@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from itertools import combinations
 from typing import Any, Final
@@ -78,7 +78,7 @@ def lacking(flags: Iterable[str]) -> Capabilities:
 
 
 @contextmanager
-def runtime_with(provider: Scripted, limits: Limits | None = None) -> Iterator[Runtime]:
+def runtime_with(provider: Scripted, limits: Limits | None = None) -> Generator[Runtime]:
     """A runtime with *provider*, and one on which parents wait."""
     parents = Scripted(lambda _: [Hold()], name="parents")
     with Runtime([provider, parents], limits=limits) as runtime:

@@ -26,7 +26,7 @@ from retinue.protocol.content import ToolCall, ToolResult
 from retinue.protocol.errors import NotQuiescent, StartFailed
 from retinue.protocol.events import RunEnded, RunStarted
 from retinue.protocol.log import Ending, ToolReturned, TurnFinished
-from tests.backends.contract import result_of, scripted_run, told
+from tests.backends.contract import only, result_of, scripted_run, told
 from tests.doubles import PATIENCE, Probe
 
 CALL: Final = ToolCall("1", "look", {"at": "it"})
@@ -52,7 +52,7 @@ def test_a_crash_ends_the_run_and_its_children_once(runtime: Runtime) -> None:
     probe, hold, below = Probe(), Hold(), Hold()
     run = scripted_run(runtime, hold, Crash(OSError("gone")))
     child = scripted_run(runtime, below, parent=run)
-    runtime.subscribe(lambda event: probe.tell(event) if isinstance(event, RunEnded) else None)
+    runtime.subscribe(only(probe, RunEnded))
     assert hold.reached.wait(PATIENCE)
     assert below.reached.wait(PATIENCE)
 
@@ -118,9 +118,7 @@ def test_a_failing_open_refuses_the_start(runtime: Runtime, *, is_immediate: boo
     RUN-2, LIF-6: the reason is the cause, and nobody hears of a run.
     """
     probe, problem = Probe(), OSError("no licence")
-    runtime.subscribe(
-        lambda event: probe.tell(event) if isinstance(event, (RunStarted, RunEnded)) else None
-    )
+    runtime.subscribe(only(probe, RunStarted, RunEnded))
     provider = Scripted([FailOpen(problem)], name="failing", is_immediate=is_immediate)
     runtime.register(provider).get(timeout=PATIENCE)
 
@@ -140,7 +138,7 @@ def test_a_release_that_fails_is_told_on_its_own_channel(
     RUN-8: the result stays what it was; the dispose and the end event say what went wrong.
     """
     probe = Probe()
-    runtime.subscribe(lambda event: probe.tell(event) if isinstance(event, RunEnded) else None)
+    runtime.subscribe(only(probe, RunEnded))
     run = scripted_run(runtime, CloseFails(OSError("disk full")), *script)
 
     result = result_of(run)
@@ -204,7 +202,8 @@ def test_an_opening_can_be_held_and_then_go_on(runtime: Runtime) -> None:
     A provider that takes its time is no failure.
     """
     never = NeverOpen()
-    provider = Scripted([never, Echo()], name="slow", is_immediate=False)
+    script: list[Item] = [never, Echo()]
+    provider = Scripted(script, name="slow", is_immediate=False)
     runtime.register(provider).get(timeout=PATIENCE)
     start = runtime.start("slow", "hello", limits=Limits(start=1.0))
     assert never.reached.wait(PATIENCE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
@@ -23,7 +23,7 @@ from tests.backends.contract import script_of_options
 
 
 @contextmanager
-def runtime_of(seed: int) -> Iterator[tuple[Runtime, DeterministicDispatcher]]:
+def runtime_of(seed: int) -> Generator[tuple[Runtime, DeterministicDispatcher]]:
     """A runtime whose every move is drawn from *seed*, and its dispatcher."""
     dispatcher = DeterministicDispatcher(seed, record=True)
     provider = Scripted(script_of_options, name="played")
@@ -81,7 +81,8 @@ def test_an_opening_that_is_held_runs_into_its_limit_in_virtual_time() -> None:
     H16: an hour's limit takes no time; the provider goes on when it is let.
     """
     never = NeverOpen()
-    slow = Scripted([[never, Return("a")], [Return("b")]], name="slow", is_immediate=False)
+    scripts: list[list[Item]] = [[never, Return("a")], [Return("b")]]
+    slow = Scripted(scripts, name="slow", is_immediate=False)
     with runtime_of(1) as (runtime, dispatcher):
         runtime.register(slow).get()
         with pytest.raises(StartTimeout):
