@@ -31,6 +31,8 @@ from retinue.protocol.errors import (
     Closing,
     DuplicateName,
     InvalidAgent,
+    InvalidRequest,
+    LimitReached,
     StartCancelled,
     StartTimeout,
     UnsupportedCapability,
@@ -130,11 +132,26 @@ class Admission(LightActor):
                 f"provider {provider.name!r} accepts no seed; it can neither fork nor resume",
                 "accepts_seed",
             )
-        if request.name is not None and request.name in self.names:
-            raise DuplicateName(f"a live run is named {request.name!r}; names are unique")
+        name = request.name
+        if name is not None and name in self.names:
+            raise DuplicateName(f"a live run is named {name!r}; names are unique")
+        if name is not None and name.startswith(f"{self.service.dispatcher.prefix}-"):
+            raise InvalidRequest(f"name: {name!r} reads like the id of a run")
 
     def _wait_for_room(self, opening: Opening, limits: Limits) -> None:
-        """Queue a start over the live limit; its start limit runs meanwhile."""
+        """
+        Queue a start over the live limit; its start limit runs meanwhile.
+
+        Raises:
+            LimitReached: only those above the start are alive, and they outlive it.
+        """
+        admit = opening.admit
+        for quota in (admit.quota or self.quota).full_levels():
+            if quota.live <= _alive_above(admit.parent, quota):
+                raise LimitReached(
+                    f"no room can come: all {quota.live} runs that may be alive at once stand above"
+                    " this start, and end after it; raise the limit"
+                )
         self.waiting.append(opening)
         if limits.start is not None:
             opening.timer = self.service.dispatcher.after(
@@ -262,6 +279,15 @@ class Admission(LightActor):
         if ref is not None:
             cancel = messages.Cancel(order.reason, order.cause)
             self.service.dispatcher.put(ref, cancel, None)
+
+
+def _alive_above(parent: RunRef | None, quota: Quota) -> int:
+    """Count the runs from *parent* upwards that hold a place in *quota*."""
+    found, ref = 0, parent
+    while ref is not None and ref.quota.is_within(quota):
+        found += not ref.is_settled
+        ref = ref.parent
+    return found
 
 
 def _started(ref: RunRef) -> RunStarted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from retinue.actors import _outcomes
@@ -13,6 +14,9 @@ from retinue.protocol.tree import RunInfo, RunTree, in_preorder
 
 if TYPE_CHECKING:
     from retinue.actors._ref import RunRef
+
+# One way to write each number: an id is compared as text elsewhere.
+_DIGITS: Final = re.compile(r"[1-9][0-9]{0,17}")
 
 # How many ended runs can still be found by their id and are shown in trees.
 RETAINED: Final = 1000
@@ -35,7 +39,8 @@ class Catalogue(Admission):
             NotAllowed: an agent asks for one that is neither its child nor declared open.
         """
         ref = self.names.get(order.key) or self._by_id(order.key)
-        if ref is None or ref.is_sealed:
+        # One that still opens is no run yet, and one that has ended is none any more.
+        if ref is None or ref.is_sealed or ref.number not in self.live:
             raise NoSuchRun(f"no live run has the id or name {order.key!r}")
         if order.asker is not None and ref.parent is not order.asker:
             agent = ref.request.agent
@@ -52,7 +57,7 @@ class Catalogue(Admission):
 
     def _number(self, key: str) -> int | None:
         prefix, _, digits = key.rpartition("-")
-        if prefix != self.service.dispatcher.prefix or not digits.isdigit():
+        if prefix != self.service.dispatcher.prefix or _DIGITS.fullmatch(digits) is None:
             return None
         return int(digits)
 

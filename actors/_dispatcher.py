@@ -24,7 +24,7 @@ from retinue.actors._reply import Reply
 from retinue.actors._threads import ThreadWork
 from retinue.actors._wait_graph import WaitGraph
 from retinue.actors._watchdog import Evicted
-from retinue.protocol.errors import printable
+from retinue.protocol.errors import InvalidRequest, printable
 from retinue.protocol.provider import Outcome
 
 # A time beyond every other one, which still can be added to a clock's.
@@ -43,7 +43,10 @@ class Dispatcher:
     is_deterministic = False
 
     def __init__(self, clock: Clock) -> None:
+        if not callable(getattr(clock, "now", None)):
+            raise InvalidRequest(f"clock: expected one with now(), got {type(clock).__name__}")
         self.clock = clock
+        self._is_taken = False
         self.prefix = "retinue"
         self.lock = threading.Lock()
         self.timers = Timers()
@@ -52,6 +55,18 @@ class Dispatcher:
         self.runner: int | None = None
         self._reply: Reply[Any] | None = None
         self._numbers = count(1)
+
+    def take(self) -> None:
+        """
+        Belong to one runtime from now on.
+
+        Raises:
+            InvalidRequest: it belongs to one already, or did.
+        """
+        with self.lock:
+            if self._is_taken:
+                raise InvalidRequest("dispatcher: it serves another runtime; make one for each")
+            self._is_taken = True
 
     def next_number(self) -> int:
         """Return the next run number; safe from any thread."""

@@ -58,6 +58,8 @@ def limits_of(features: Features) -> Limits:
         return NO_LIMITS
     if not isinstance(limits, Limits):
         raise InvalidLimit(f"limits: expected Limits(...), got {type(limits).__name__}")
+    if limits.live == 0 or limits.total == 0:
+        raise InvalidLimit("limits: the run itself counts, so live and total are at least 1")
     return limits
 
 
@@ -164,7 +166,10 @@ def waits_for(actor: RunActor) -> tuple[str, ...]:
     if phase is Phase.RELEASING:
         return actor.live_children() or ("the driver to close",)
     targets = actor.ref.dispatcher.waits.targets_of(actor.ref)
-    return tuple(str(target.run_id) for target in targets)
+    found = [str(target.run_id) for target in targets]
+    if actor.tickets:
+        found.append(f"{len(actor.tickets)} starts" if len(actor.tickets) > 1 else "a start")
+    return tuple(found)
 
 
 def describe_ended(fact: RunReleased, ended_at: float) -> RunInfo:

@@ -110,6 +110,7 @@ class Providers:
             there = ", ".join(dict.fromkeys((*self._by_name, *KNOWN)))
             raise NoProvider(f"no provider named {name!r}; there are {there}")
         provider = make()
+        check_provider(provider)
         self._by_name[name] = provider
         return provider
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from retinue.actors._arguments import text
 from retinue.actors._context import CURRENT
 from retinue.protocol.agent import as_agent
 from retinue.protocol.content import USER_PROMPT, Message, Source, as_content
@@ -44,8 +45,8 @@ def start_request(
         _optional("label", label),
         None,
         False,
-        bool(background),
-        bool(drain),
+        _flag("background", background),
+        _flag("drain", drain),
         _features(output_schema, max_depth, tool_filter, persona, options, limits, deadline),
     )
 
@@ -78,10 +79,10 @@ def open_request(
         message,
         None if agent is None else as_agent(agent),
         _optional("label", label),
-        _optional("name", name),
+        None if name is None else _named("name", name),
         True,
         False,
-        bool(drain),
+        _flag("drain", drain),
         _features(output_schema, max_depth, tool_filter, persona, options, limits, deadline),
     )
 
@@ -114,15 +115,20 @@ def _features(
 
 
 def _named(what: str, value: Any) -> str:
+    """Take a name; raises InvalidRequest for what is no text, or an empty one."""
     if not isinstance(value, str) or not value:
         raise InvalidRequest(f"{what}: expected a name, got {value!r}")
     return value
 
 
-def _optional(what: str, value: Any) -> Any:
-    if value is not None and not isinstance(value, str):
-        raise InvalidRequest(f"{what}: expected text, got {type(value).__name__}")
+def _flag(what: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"{what}: expected True or False, got {value!r}")
     return value
+
+
+def _optional(what: str, value: Any) -> Any:
+    return None if value is None else text(what, value)
 
 
 def _source() -> Source:

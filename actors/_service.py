@@ -16,6 +16,7 @@ import pykka
 from loguru import logger
 
 from retinue.actors import _outcomes
+from retinue.actors._arguments import own_ref, text
 from retinue.actors._context import CURRENT
 from retinue.actors._reply import Reply
 from retinue.actors._requests import open_request, start_request
@@ -176,7 +177,7 @@ class Service:
         """Start a one-shot run; every refusal is in the Reply."""
         try:
             request = start_request(provider, prompt, **options)
-        except (RetinueError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - the arguments are foreign, and so is their code
             return self._failed(error)
         return self._begin(request, parent, turn, cancel, prefix)
 
@@ -192,7 +193,7 @@ class Service:
         """Open a resident; every refusal is in the Reply."""
         try:
             request = open_request(agent, **options)
-        except (RetinueError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - the arguments are foreign, and so is their code
             return self._failed(error)
         return self._begin(request, parent, turn, cancel, None)
 
@@ -203,7 +204,10 @@ class Service:
             scope = CURRENT.get()
             if scope is not None and scope.workplace.service is self:
                 parent, turn = scope.ref, scope.turn
-        ref = getattr(parent, "ref", parent)
+        try:
+            ref = own_ref(parent, self.dispatcher, "parent")
+        except RetinueError as error:
+            return self._failed(error)
         ticket = Ticket(self.dispatcher.next_number(), self.registry)
         if ref is not None:
             reply = self._send(ref, messages.Delegate(request, ticket, turn, prefix))
@@ -242,6 +246,10 @@ class Service:
 
     def route(self, key: str, asker: RunRef | None = None) -> Reply[Run]:
         """Find a live run by id or name."""
+        try:
+            text("key", key)
+        except RetinueError as error:
+            return self._failed(error)
         return self._send(self.registry, messages.Route(key, asker))
 
     def shut(self) -> None:

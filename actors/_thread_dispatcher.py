@@ -20,6 +20,7 @@ from retinue.actors._mailbox import CONTROL, Mailbox
 from retinue.actors._reply import Reply
 from retinue.actors._threads import WAKE_SECONDS, ThreadWork, WorkerPool
 from retinue.actors._watchdog import Evicted, Watchdog
+from retinue.protocol.limits import check_time
 from retinue.protocol.provider import Outcome
 
 # Timers are looked at after so many messages while there is no rest: a clock read costs
@@ -47,7 +48,8 @@ class ThreadDispatcher(Dispatcher):
     """
 
     def __init__(self, clock: Clock | None = None, *, evict_after: float = EVICT_SECONDS) -> None:
-        super().__init__(clock or RealClock())
+        super().__init__(RealClock() if clock is None else clock)
+        check_time(evict_after, "evict_after")
         self._watchdog = Watchdog(evict_after, self._evict)
         self._left_behind: list[tuple[threading.Thread, str]] = []
         self._control: deque[tuple[Mailbox, Any, Reply[Any] | None]] = deque()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from retinue.actors._arguments import own_ref, recipient, text
 from retinue.actors._reply import Reply
 from retinue.actors._waiting import ALL, AsCompleted
 from retinue.protocol import messages
-from retinue.protocol.errors import Closing
+from retinue.protocol.errors import Closing, InvalidRequest
 from retinue.protocol.tree import RunInfo, RunTree
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class RuntimeViews:
 
     def result_of(self, run_id: str) -> RunResult:
         """Return the result of an ended run, any number of times; raises NoSuchRun."""
-        result: RunResult = self._ask(messages.ResultOf(run_id))
+        result: RunResult = self._ask(messages.ResultOf(text("run_id", run_id)))
         return result
 
     def tree(self) -> RunTree:
@@ -68,12 +69,12 @@ class RuntimeViews:
 
     def children(self, run: Run | None = None) -> tuple[RunInfo, ...]:
         """List the live children of *run*, or the live roots."""
-        rows: tuple[RunInfo, ...] = self._ask(messages.ListChildren(_ref_of(run)))
+        rows: tuple[RunInfo, ...] = self._ask(messages.ListChildren(self._ref_of(run)))
         return rows
 
     def descendants(self, run: Run | None = None) -> RunTree:
         """List everything live below *run*, parents before children."""
-        tree: RunTree = self._ask(messages.ListDescendants(_ref_of(run)))
+        tree: RunTree = self._ask(messages.ListDescendants(self._ref_of(run)))
         return tree
 
     def subscribe(self, observer: Any) -> Callable[[], None]:
@@ -83,7 +84,7 @@ class RuntimeViews:
         A callable runs on the dispatcher and must not block; what it raises is logged.
         Only for ProviderAdded it may veto, by raising. Returns what ends the subscription.
         """
-        self._ask(messages.Subscribe(observer))
+        self._ask(messages.Subscribe(recipient("observer", observer)))
 
         def unsubscribe() -> None:
             self._service.tell_registry(messages.Unsubscribe(observer))
@@ -92,7 +93,10 @@ class RuntimeViews:
 
     def watch(self, run: Run, watcher: Any) -> None:
         """Tell *watcher* a RunEnded when the run has ended, or at once if it has; once."""
-        self._ask(messages.Watch(run.ref, watcher))
+        ref = self._ref_of(run)
+        if ref is None:
+            raise InvalidRequest("run: expected a Run, got None")
+        self._ask(messages.Watch(ref, recipient("watcher", watcher)))
 
     def providers(self) -> tuple[str, ...]:
         """Return the names of the registered providers, in the order of registration."""
@@ -101,9 +105,8 @@ class RuntimeViews:
 
     def provider(self, name: str) -> Provider | None:
         """Return the registered provider of that name, or None."""
-        found: Provider | None = self._ask(messages.FindProvider(name))
+        found: Provider | None = self._ask(messages.FindProvider(text("name", name)))
         return found
 
-
-def _ref_of(run: Run | None) -> Any:
-    return None if run is None else run.ref
+    def _ref_of(self, run: Run | None) -> Any:
+        return own_ref(run, self._service.dispatcher, "run")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import pykka
+
 from retinue.actors._reply import Reply
 from retinue.actors.handle import Run
 from retinue.protocol.errors import InvalidRequest, ordinary
@@ -46,6 +48,17 @@ def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
     return out
 
 
+def _listed(runs: Iterable[Any]) -> list[Any]:
+    if isinstance(runs, (Run, Reply)) or not isinstance(runs, Iterable):
+        raise InvalidRequest(f"wait: expected a list of runs, got {type(runs).__name__}")
+    return list(runs)
+
+
+def _check_when(return_when: object) -> None:
+    if return_when not in (ALL, FIRST):
+        raise InvalidRequest(f"return_when: expected 'all' or 'first', got {return_when!r}")
+
+
 def _unfinished(item: Any, timeout: float | None) -> Unfinished:
     if isinstance(item, Reply) and item.is_done and item.error is None:
         item = item.outcome()
@@ -65,11 +78,10 @@ def wait_for_runs(
         return_when: ``all``, or ``first`` for as soon as one has an outcome.
     """
     answer: Reply[list[Any]] = Reply(dispatcher.pump)
-    items = list(runs)
-    if return_when not in {ALL, FIRST}:
-        answer.fail(InvalidRequest(f"return_when: expected 'all' or 'first', got {return_when!r}"))
-        return answer
+    items: list[Any] = []
     try:
+        _check_when(return_when)
+        items = _listed(runs)
         if timeout is not None:
             check_time(timeout, "timeout")
         outcomes = [_outcome_reply(item, dispatcher.pump) for item in items]
@@ -110,8 +122,10 @@ class AsCompleted:
     """The outcomes of runs, each as it comes; iterate with ``for`` or ``async for``."""
 
     def __init__(self, dispatcher: Dispatcher, runs: Iterable[Any], timeout: float | None) -> None:
+        if timeout is not None:
+            check_time(timeout, "timeout")
         self._timeout = timeout
-        self._left = [_outcome_reply(item, dispatcher.pump) for item in runs]
+        self._left = [_outcome_reply(item, dispatcher.pump) for item in _listed(runs)]
         self._dispatcher = dispatcher
         self._came: list[Reply[Any]] = []
         self._next: Reply[None] = Reply(dispatcher.pump)
@@ -139,7 +153,13 @@ class AsCompleted:
             yield outcome.outcome()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
+        import asyncio  # not with this module: it is half of what importing Retinue costs
+
         for taken in range(len(self._left)):
             while (outcome := self._take(taken)) is None:
-                await self._next
+                try:
+                    async with asyncio.timeout(self._timeout):
+                        await self._next
+                except TimeoutError:
+                    raise pykka.Timeout(f"{self._timeout} seconds") from None
             yield outcome.outcome()

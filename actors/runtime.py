@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import pykka
 
 from retinue.actors import _context
+from retinue.actors._arguments import a_dispatcher, several
 from retinue.actors._dispatcher import Dispatcher
 from retinue.actors._providers import once
 from retinue.actors._reply import Reply
@@ -66,8 +67,9 @@ class Runtime(RuntimeViews):
             raise InvalidLimit(f"grace: expected seconds above 0, got {grace!r}")
         if dispatcher is not None and clock is not None:
             raise InvalidRequest("give the clock to the dispatcher, or only one of the two")
-        given = list(providers)
-        dispatcher = dispatcher or ThreadDispatcher(clock)
+        given = several("providers", providers)
+        dispatcher = ThreadDispatcher(clock) if dispatcher is None else a_dispatcher(dispatcher)
+        dispatcher.take()
         if seed is None:
             seed = getattr(dispatcher, "seed", None)
         self._service = Service(dispatcher, limits or NO_LIMITS, seed, float(grace))

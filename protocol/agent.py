@@ -97,7 +97,31 @@ def behaviour_kind(function: Behaviour) -> Kind:
 
 
 def _tools(given: Iterable[Tool]) -> tuple[Tool, ...]:
-    return tuple(given)
+    if isinstance(given, Tool) or not isinstance(given, Iterable):
+        raise InvalidAgent(f"tools: expected Tools, got {type(given).__name__}")
+    tools = tuple(given)
+    strange = [type(tool).__name__ for tool in tools if not isinstance(tool, Tool)]
+    if strange:
+        raise InvalidAgent(f"tools: expected Tools, got {', '.join(strange)}")
+    names = [tool.name for tool in tools]
+    if len(set(names)) < len(names):
+        raise InvalidAgent(f"tools: two have one name in {', '.join(names)}")
+    return tools
+
+
+def _check(kind: type, expected: str) -> Callable[[object, Any, object], None]:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if not isinstance(value, kind):
+            given = type(value).__name__
+            raise InvalidAgent(f"{attribute.name}: expected {expected}, got {given}")
+
+    return check
+
+
+_TEXT: Final = _check(str, "text")
+_FLAG: Final = _check(bool, "True or False")
+_OPTIONS: Final = _check(Mapping, "a mapping")
+_GATE: Final = _check((Callable, type(None)), "a function or None")  # type: ignore[arg-type]
 
 
 @attrs.frozen(eq=False)
@@ -121,12 +145,12 @@ class Agent:
     """
 
     behaviour: Behaviour
-    name: str = ""
-    instructions: str = ""
+    name: str = attrs.field(default="", validator=_TEXT)
+    instructions: str = attrs.field(default="", validator=_TEXT)
     tools: tuple[Tool, ...] = attrs.field(default=(), converter=_tools)
-    options: Mapping[str, Any] = attrs.field(factory=dict)
-    is_open: bool = False
-    gate: Gate | None = None
+    options: Mapping[str, Any] = attrs.field(factory=dict, validator=_OPTIONS)
+    is_open: bool = attrs.field(default=False, validator=_FLAG)
+    gate: Gate | None = attrs.field(default=None, validator=_GATE)
     kind: Kind = attrs.field(init=False)
     is_class: bool = attrs.field(init=False)
 

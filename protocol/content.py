@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 import attrs
 
 from retinue.protocol.errors import InvalidContent
+from retinue.protocol.payload import check_payload
 
 SUMMARY_LIMIT: Final = 120
 
@@ -161,16 +162,18 @@ def as_content(value: object, what: str = "content") -> Content:
     given = type(value).__name__
     if isinstance(value, str):
         return (Text(value),)
-    if type(value) in BLOCK_TYPES:
-        return (cast("Block", value),)
     if isinstance(value, Message):
-        return value.content
+        value = value.content  # may be anything: messages are made by the thousand, unchecked
+    if type(value) in BLOCK_TYPES:
+        value = (value,)
     if isinstance(value, (list, tuple)) and value:
         blocks: list[Block] = []
         for item in cast("Sequence[object]", value):
             if isinstance(item, str):
                 blocks.append(Text(item))
             elif type(item) in BLOCK_TYPES:
+                if isinstance(item, Data):
+                    check_payload(item.value, what)
                 blocks.append(cast("Block", item))
             else:
                 raise InvalidContent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import attrs
@@ -35,6 +36,11 @@ def _check_count(_: object, attribute: attrs.Attribute[Any], value: object) -> N
         raise InvalidLimit(f"{attribute.name}: expected a whole number from 0, got {value!r}")
 
 
+def _check_flag(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if not isinstance(value, bool):
+        raise InvalidLimit(f"{attribute.name}: expected True or False, got {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class Limits:
     """
@@ -53,7 +59,7 @@ class Limits:
 
     live: int | None = attrs.field(default=None, validator=_check_count)
     total: int | None = attrs.field(default=None, validator=_check_count)
-    queue: bool = False
+    queue: bool = attrs.field(default=False, validator=_check_flag)
     start: float | None = attrs.field(default=None, validator=check_seconds)
     run: float | None = attrs.field(default=None, validator=check_seconds)
 
@@ -104,6 +110,21 @@ class Quota:
                 queued = (text, True)
             quota = quota.outer
         return queued
+
+    def full_levels(self) -> Iterator[Quota]:
+        """Iterate over the quotas of the chain that have no room for one more live run."""
+        quota: Quota | None = self
+        while quota is not None:
+            if quota.limits.live is not None and quota.live >= quota.limits.live:
+                yield quota
+            quota = quota.outer
+
+    def is_within(self, other: Quota) -> bool:
+        """Whether what counts here counts in *other* as well."""
+        quota: Quota | None = self
+        while quota is not None and quota is not other:
+            quota = quota.outer
+        return quota is not None
 
     def take(self) -> None:
         """Count one more run, up the whole chain."""
