@@ -187,7 +187,7 @@ class Admission(LightActor):
         child = RunActor(self.service, number, provider, request, result)
         ref: RunRef = child.ref
         ref.parent, ref.depth, ref.owner_turn = admit.parent, admit.depth, admit.turn
-        child.cap, child.path = cap, admit.path
+        ref.cap, child.path = cap, admit.path
         child.policy = dict(admit.policy) if admit.policy else None
         child.order = OpenOrder(
             ref.run_id,
@@ -228,9 +228,12 @@ class Admission(LightActor):
         ref.started_at = self.service.dispatcher.clock.now()
         if self.observers:
             self.observers.tell(_started(ref))
-        dispatcher = self.service.dispatcher
+        dispatcher, ticket = self.service.dispatcher, opening.admit.ticket
+        if ticket.cancelled is not None:
+            # It overtakes Published, so that the prompt is never delivered (VAL-6).
+            dispatcher.put(ref, messages.Cancel(ticket.cancelled, ticket.cause), None)
         if ref.parent is not None:
-            opened = messages.ChildOpened(opening.admit.ticket, run)
+            opened = messages.ChildOpened(ticket, run)
             if not dispatcher.put(ref.parent, opened, None):
                 # The parent was lost to a crash: nobody is left to own the child.
                 dispatcher.put(ref, messages.Cancel("its parent has ended"), None)

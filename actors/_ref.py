@@ -33,6 +33,7 @@ class RunRef(Mailbox):
     """
 
     __slots__ = (
+        "cap",
         "depth",
         "first_child",
         "has_mail",
@@ -59,6 +60,8 @@ class RunRef(Mailbox):
         # The number of the parent's turn that owns this run; 0 for the parent's run.
         self.owner_turn = 0
         self.depth = 0
+        # The deepest that this run or any below it may be, or None.
+        self.cap: int | None = None
         self.is_settled = False
         self.has_mail = False
         self.request: Any = None

@@ -8,7 +8,7 @@ from retinue.actors._mailbox import LATER
 from retinue.actors._run_turns import TurnWork
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, Text, clip
-from retinue.protocol.delegation import child_depth
+from retinue.protocol.delegation import child_depth, narrower
 from retinue.protocol.errors import Cancelled, Closing, StartCancelled
 from retinue.protocol.lifecycle import Phase
 
@@ -50,15 +50,23 @@ class Delegation(TurnWork):
             raise Cancelled(f"{self._ref.run_id}: turn {order.turn} is over")
         belongs_to_run = request.is_background or request.is_resident or not order.turn
         turn = 0 if belongs_to_run else order.turn
+        depth, cap = child_depth(self._ref.depth), self._ref.cap
+        origin = request.features.origin
+        if origin is None:
+            prefix = order.prefix or self._prefix(request.provider)
+            policy = self._inherited_policy()
+        else:
+            prefix, policy = order.prefix, origin.policy
+            depth, cap = max(depth, origin.depth), narrower(cap, origin.cap)
         admit = messages.Admit(
             request,
             ticket,
             self._ref,
-            child_depth(self._ref.depth),
-            self.cap,
+            depth,
+            cap,
             self._ref.quota,
-            order.prefix or self._prefix(request.provider),
-            self._inherited_policy(),
+            prefix,
+            policy,
             (*self.path, self.started),
             turn,
         )

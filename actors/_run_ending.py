@@ -20,6 +20,7 @@ from retinue.protocol.errors import (
     printable,
 )
 from retinue.protocol.lifecycle import Input, Phase
+from retinue.protocol.limits import check_time
 from retinue.protocol.log import Cause, Ending
 from retinue.protocol.result import ERROR, RunResult, bounded_diagnostic
 
@@ -65,6 +66,8 @@ class WindingDown(Delegation):
 
     def on_dispose(self, order: messages.Dispose) -> Any:
         """Cancel what remains, and answer at quiescence."""
+        if order.grace is not None:
+            check_time(order.grace, "grace")
         self._answer_when_ended(self.take_reply())
         self.end("disposed", Cause.DISPOSED, order.grace)
         return LATER

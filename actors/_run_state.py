@@ -34,7 +34,6 @@ class RunState(LightActor):
 
     __slots__ = (
         "asker",
-        "cap",
         "cause",
         "disposers",
         "driver",
@@ -90,7 +89,6 @@ class RunState(LightActor):
         self.driver_state = ""
         self.inline = False
         self.order: OpenOrder | None = None
-        self.cap: int | None = None
         self.path: tuple[int, ...] = ()
         self.policy: dict[str, Any] | None = None
         self.facts: list[Any] = []

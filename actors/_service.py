@@ -12,6 +12,7 @@ import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import pykka
 from loguru import logger
 
@@ -20,7 +21,8 @@ from retinue.actors._arguments import own_ref, text
 from retinue.actors._context import CURRENT
 from retinue.actors._reply import Reply
 from retinue.actors._requests import open_request, start_request
-from retinue.actors._ticket import Cancellation, Ticket
+from retinue.actors._resuming import resumed_request
+from retinue.actors._ticket import Cancellation, Ticket, check_open
 from retinue.actors._waiting import wait_for_runs
 from retinue.actors.handle import Run, run_class
 from retinue.actors.registry import RegistryActor
@@ -200,6 +202,11 @@ class Service:
     def _begin(
         self, request: Any, parent: Any, turn: int, cancel: Cancellation | None, prefix: Any
     ) -> Reply[Run]:
+        if cancel is not None:
+            try:
+                check_open(cancel)
+            except (RetinueError, TypeError) as error:
+                return self._failed(error)
         if parent is None:
             scope = CURRENT.get()
             if scope is not None and scope.workplace.service is self:
@@ -212,8 +219,12 @@ class Service:
         if ref is not None:
             reply = self._send(ref, messages.Delegate(request, ticket, turn, prefix))
         else:
-            path = (ticket.number,)
-            admit = messages.Admit(request, ticket, prefix=prefix, path=path)
+            admit = messages.Admit(request, ticket, prefix=prefix, path=(ticket.number,))
+            origin = request.features.origin
+            if origin is not None:
+                admit = attrs.evolve(
+                    admit, depth=origin.depth, cap=origin.cap, policy=origin.policy
+                )
             reply = self._send(self.registry, admit)
         reply.on_abandon = lambda: ticket.cancel("the start was abandoned")
         if cancel is not None:
@@ -231,14 +242,24 @@ class Service:
         reply.fail(error)
         return reply
 
-    def resume(self, run: Run, prompt: object, options: dict[str, Any]) -> Reply[Run]:
-        """Start a new run on another's whole balanced log."""
-        request = run.ref.request
+    def resume(
+        self,
+        run: Run,
+        prompt: object,
+        *,
+        parent: Any = None,
+        cancel: Cancellation | None = None,
+        **options: Any,
+    ) -> Reply[Run]:
+        """Start a new run on another's whole balanced log, bound as that one was."""
         if run.log.open_turn is not None:
             return self._failed(DeadRun(f"{run.id}: has a turn open; resume it when it settled"))
+        try:
+            request = resumed_request(run, prompt, options)
+        except (RetinueError, TypeError) as error:
+            return self._failed(error)
         seed = run.log.seed()
-        options = {"agent": request.agent, "label": request.label, **options}
-        return self.start(request.provider, prompt, prefix=seed if seed.turns else None, **options)
+        return self._begin(request, parent, 0, cancel, seed if seed.turns else None)
 
     def wait(self, runs: Sequence[Any], timeout: float | None, return_when: str) -> Reply[Any]:
         """Wait for runs; one outcome per input, in order."""
@@ -262,8 +283,6 @@ class Service:
 
 def _follow(cancel: Cancellation, ticket: Ticket, reply: Reply[Run]) -> None:
     """Have a token cancel a start and the run that comes of it, until that has settled."""
-    if not isinstance(cancel, Cancellation):
-        raise TypeError(f"cancel: expected a Cancellation, got {type(cancel).__name__}")
 
     def tripped(reason: str) -> None:
         ticket.cancel(reason)

@@ -13,8 +13,7 @@ from retinue.actors._run_inbox import StepTaken
 from retinue.actors._ticket import Cancellation
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
-from retinue.protocol.errors import AskCycle, DeadRun, InvalidLimit, RetinueError
-from retinue.protocol.limits import check_time
+from retinue.protocol.errors import AskCycle, DeadRun, RetinueError
 from retinue.protocol.log import Cause, Event, Log
 
 if TYPE_CHECKING:
@@ -150,11 +149,6 @@ class Run:
         It fails with NotQuiescent, naming what would not stop, when some did not.
         """
         done: Reply[bool] = Reply(self._service.dispatcher.pump)
-        try:
-            if grace is not None:
-                check_time(grace, "grace")
-        except InvalidLimit as error:
-            return self._failed(error)
         asked = self.ref.submit(messages.Dispose(grace))
 
         def ended(answer: Reply[Any]) -> None:
@@ -230,10 +224,11 @@ class ResumableRun(Run):
         """
         Start a new run on this one's whole balanced log, with *prompt* as its next turn.
 
-        Options are those of ``Runtime.start``; agent and label are this run's by default.
+        Options are those of ``Runtime.start``; agent, label, persona, options and limits are
+        this run's by default. Its depth, depth cap, policies and tool filter hold on.
         Fails while the run has a turn open.
         """
-        reply: Reply[Run] = self._service.resume(self, prompt, options)
+        reply: Reply[Run] = self._service.resume(self, prompt, **options)
         return reply
 
 

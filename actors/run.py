@@ -118,7 +118,7 @@ class RunActor(WindingDown):
         for seconds in (request.features.deadline, self._ref.quota.limits.run):
             if seconds is not None:
                 self.set_timer(seconds, messages.DeadlinePassed("run"))
-        if self.policy:
+        if self.policy and request.features.origin is None:
             for name, value in self.policy.items():
                 self.the_log().append(PolicySet(name, value, "delegation", self.now))
         if self.log is not None and self.log.seed_turns and self._is_fork:
@@ -128,7 +128,9 @@ class RunActor(WindingDown):
 
     @property
     def _is_fork(self) -> bool:
-        return self._ref.parent is not None and self.provider.inherits_context
+        ref = self._ref
+        is_child = ref.parent is not None and ref.request.features.origin is None
+        return is_child and self.provider.inherits_context
 
     # Failing.
 

@@ -67,6 +67,21 @@ class ToolFilter:
         """Whether a tool of that name is left."""
         return (self.allow is None or name in self.allow) and name not in self.deny
 
+    def over(self, agent: Agent | None) -> ToolFilter:
+        """Return what the filter says of the tools that *agent* has."""
+        known = [] if agent is None else [tool.name for tool in agent.tools]
+        allow = None if self.allow is None else tuple([n for n in self.allow if n in known])
+        return ToolFilter(allow, tuple([name for name in self.deny if name in known]))
+
+    def within(self, outer: ToolFilter) -> ToolFilter:
+        """Return the filter that keeps what both keep; filters only narrow (PER-4)."""
+        allow = self.allow
+        if allow is None:
+            allow = outer.allow
+        elif outer.allow is not None:
+            allow = tuple([name for name in allow if name in outer.allow])
+        return ToolFilter(allow, (*self.deny, *outer.deny))
+
 
 def behaviour_kind(function: Behaviour) -> Kind:
     """

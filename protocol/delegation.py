@@ -41,6 +41,7 @@ __all__ = [
     "check_tool_filter",
     "child_depth",
     "effective_depth",
+    "narrower",
     "unmet_capability",
 ]
 
@@ -64,6 +65,19 @@ ALL_CAPABILITIES: Final = Capabilities(
 
 
 @attrs.frozen
+class Origin:
+    """
+    What a run was bound to that another one goes on from, and that binds this one too.
+
+    Depth, cap and policies are durable: going on is no way around them (DEP-4, POL-4).
+    """
+
+    depth: int
+    cap: int | None
+    policy: tuple[tuple[str, Any], ...]
+
+
+@attrs.frozen
 class Features:
     """The rarely used fields of a request; absent as a whole when none is given."""
 
@@ -74,6 +88,7 @@ class Features:
     options: Mapping[str, Any] | None = None
     limits: Limits | None = None
     deadline: float | None = attrs.field(default=None, validator=check_seconds)
+    origin: Origin | None = None
 
 
 NO_FEATURES: Final = Features()
@@ -145,6 +160,13 @@ def child_depth(parent: int) -> int:
     return parent + 1
 
 
+def narrower(cap: int | None, other: int | None) -> int | None:
+    """Return the lower of two depth caps; None caps nothing."""
+    if cap is None or other is None:
+        return other if cap is None else cap
+    return min(cap, other)
+
+
 def unmet_capability(features: Features, capabilities: Capabilities) -> str | None:
     """Name the first feature that the provider lacks, in the order of REG-8."""
     if features.output_schema is not None and not capabilities.output_schema:
@@ -189,8 +211,7 @@ def check_features(
             unmet,
         )
     if features.max_depth is not None:
-        asked = check_depth(features.max_depth)
-        cap = asked if cap is None else min(cap, asked)
+        cap = narrower(cap, check_depth(features.max_depth))
     check_cap(depth, cap)
     return cap
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from retinue.protocol.agent import NO_FILTER, Agent, Tool, ToolFilter
 from retinue.protocol.delegation import check_tool_filter
 from retinue.protocol.errors import InvalidToolFilter
+
+NAMES = ("read", "write", "remove")
+
+
+def filters() -> st.SearchStrategy[ToolFilter]:
+    """Return filters over three names."""
+    names = st.lists(st.sampled_from(NAMES), unique=True).map(tuple)
+    return st.builds(ToolFilter, st.none() | names, names)
 
 
 def read(path: str) -> str:
@@ -84,3 +94,31 @@ def test_no_filter_keeps_everything() -> None:
     assert NO_FILTER.keeps("read")
     assert not ToolFilter(()).keeps("read")
     assert not ToolFilter(("read",), ("read",)).keeps("read")
+
+
+@given(filters(), filters(), st.sampled_from(NAMES))
+def test_a_filter_within_another_keeps_what_both_keep(
+    inner: ToolFilter, outer: ToolFilter, name: str
+) -> None:
+    """
+    PER-4: filters along a chain intersect, whichever is applied first.
+    """
+    kept = inner.keeps(name) and outer.keeps(name)
+
+    assert kept == inner.within(outer).keeps(name) == outer.within(inner).keeps(name)
+
+
+@given(filters(), st.sampled_from(NAMES[:2]))
+def test_a_filter_over_an_agent_speaks_of_its_tools_alone(one: ToolFilter, name: str) -> None:
+    """
+    An agent that took another's place is filtered as far as it has the same tools; the
+    filter is then one that the agent can be started with.
+    """
+    over = one.over(reader())
+
+    assert one.keeps(name) == over.keeps(name)
+    assert over in {
+        NO_FILTER,
+        check_tool_filter(over, reader()) if over != NO_FILTER else NO_FILTER,
+    }
+    assert set(ToolFilter(NAMES, NAMES).over(None).deny) == set()
