@@ -96,6 +96,8 @@ def survey_in_foreground(order: Order, view: View) -> Ending:
                 runtime.close()
             except NotQuiescent as stuck:
                 notes.append(f"would not stop: {', '.join(stuck.stuck)}")
+    if cancellation.reason is not None:
+        notes.insert(0, cancellation.reason)
     return _ending(outcome, code, progress.total, order.plan.provider, notes)
 
 

@@ -20,7 +20,7 @@ from retinue.actors.serve._survey_tally import Tally
 # A survey that is over sooner shows nothing of itself.
 _PATIENCE: Final = 0.3
 
-# The tree has always as many lines as this, or as fit, so that what is below stands still.
+# The tree has at most so many lines.
 _LINES: Final = 12
 _MARGIN: Final = 3
 
@@ -36,6 +36,7 @@ class TreeView:
         self._console = console
         self._live: Live | None = None
         self._spinner = Spinner("dots")
+        self._height = 0
 
     def show(self, progress: Progress, seconds: float) -> None:
         """Draw the tree anew."""
@@ -64,10 +65,11 @@ class TreeView:
             os.write(self._console.file.fileno(), _SHOW_CURSOR)
 
     def _drawn(self, progress: Progress, seconds: float) -> RenderableType:
-        height = max(1, min(_LINES, self._console.size.height - _MARGIN))
-        alive, rows = progress.live(height)
-        lines = [_line(row) for row in rows]
-        lines += [Text()] * (height - len(lines))
+        room = max(1, min(_LINES, self._console.size.height - _MARGIN))
+        alive, rows = progress.live(room)
+        # It never shrinks, so that what is below it stands still.
+        self._height = min(room, max(self._height, len(rows)))
+        lines = [_line(row) for row in rows] + [Text()] * (self._height - len(rows))
         total = progress.total
         status = Text.assemble(
             (f"{total.files:,}", "bold"),

@@ -1,0 +1,1 @@
+"""Tests of the faces that a runtime shows to the outside."""
