@@ -179,11 +179,13 @@ def test_a_parent_that_ends_while_its_child_is_opened_takes_the_start_back(
     registry: Any = here.runtime.registry
     start.on_done(lambda _: rolled_back.append(not registry.actor.opening))
     end(parent)
-    driver.end()
     here.settle()
 
     assert isinstance(start.error, StartCancelled)
     assert [True] == rolled_back
+    assert ["RunStarted"] == here.life
+    driver.end()
+    here.settle()
     assert ["RunStarted", "RunEnded"] == here.life
     slow.doors["go"].resolve()
     here.settle()
