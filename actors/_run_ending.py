@@ -14,6 +14,7 @@ from retinue.actors._run_children import Delegation
 from retinue.protocol import messages
 from retinue.protocol.errors import (
     DeadRun,
+    ProviderFault,
     StartCancelled,
     StartFailed,
     StartTimeout,
@@ -152,9 +153,12 @@ class WindingDown(Delegation):
         """Note that the driver holds nothing any more."""
         if self.driver_state not in {"closing", "open"}:
             return
+        is_early = self.driver_state == "open" and self.life.phase is not Phase.DRAINING
         self.driver_state = "closed"
         if fact.error is not None:
             self.release_error = printable(fact.error)
+        if is_early:
+            self.crash(ProviderFault(f"{self._ref.run_id}: its driver closed while it was needed"))
         self.check_released()
 
     def on_calls_ended(self, _: messages.CallsEnded) -> None:

@@ -101,7 +101,7 @@ class InboxWork(RunState):
         elif target is Target.NEXT_STEP and self.life.phase is Phase.WORKING:
             steer = getattr(self.driver, "steer", None)
             if steer is not None:
-                steer()
+                self.at_driver(steer)
 
     def seek_work(self) -> None:
         """Start a turn if something waits for one."""
@@ -157,7 +157,7 @@ class InboxWork(RunState):
         """Hear that something this run sent was not taken; a host is told."""
         returned = getattr(self.driver, "returned", None)
         if returned is not None:
-            returned(order.event)
+            self.at_driver(lambda: returned(order.event))
 
 
 def _not_delivered(run_id: str) -> NotDelivered:

@@ -15,7 +15,15 @@ from retinue.protocol.errors import RetinueError, printable
 from retinue.protocol.inbox import Inbox
 from retinue.protocol.lifecycle import Effect, Input, Phase, decide, new_life
 from retinue.protocol.log import Cause, Log
-from retinue.protocol.messages import BOUNDED, TurnEnded
+from retinue.protocol.messages import (
+    BOUNDED,
+    Crashed,
+    Delegate,
+    SetPolicy,
+    StepEdge,
+    TurnEnded,
+    WrapUp,
+)
 
 if TYPE_CHECKING:
     from retinue.actors._clock import Timer
@@ -165,6 +173,9 @@ class RunState(LightActor):
             if self.facts:
                 self.handle_facts()
         except RetinueError as error:
+            if is_told and type(message) not in _REFUSABLE:
+                self._crash_for_good(error)  # dropped, it would leave the turn open for ever
+                return None
             # An asker hears of a refusal; a teller is told by an Undelivered.
             if type(message) in BOUNDED:
                 self._ref.unload()
@@ -177,18 +188,44 @@ class RunState(LightActor):
         except Evicted:
             raise
         except BaseException as error:
-            self.crash(error)
+            self._crash_for_good(error)
             if not is_told:
                 raise RuntimeError(f"{self._ref.run_id}: crashed: {printable(error)}") from error
             return None
         return answer
+
+    def at_driver(self, call: Callable[[], None]) -> None:
+        """Call the driver; what it raises crashes the run, and is no refusal of a message."""
+        try:
+            call()
+        except Evicted:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the provider's door
+            self.facts.append(Crashed(error))
 
     def handle_facts(self) -> None:
         """Handle the facts that were reported inside a handler, in order."""
         while self.facts:
             facts, self.facts = self.facts, []
             for fact in facts:
-                self.HANDLERS[type(fact)](self, fact)
+                try:
+                    self.HANDLERS[type(fact)](self, fact)
+                except Evicted:
+                    raise
+                except BaseException as error:  # noqa: BLE001 - the other facts hold all the same
+                    self._crash_for_good(error)
+
+    def _crash_for_good(self, error: BaseException) -> None:
+        try:
+            self.crash(error)
+        except Evicted:
+            raise
+        except BaseException as second:  # noqa: BLE001 - a run has an end, whatever is broken
+            self.give_up(error, second)
+
+    def give_up(self, error: BaseException, second: BaseException) -> None:
+        """End the run although its crash failed as well."""
+        raise NotImplementedError
 
     def crash(self, error: BaseException) -> None:
         """End the run ``error``, once, whatever is broken."""
@@ -199,4 +236,6 @@ class RunState(LightActor):
         raise NotImplementedError
 
 
+# What may be refused and the run goes on as before; anything else is part of its own work.
+_REFUSABLE = BOUNDED | {Delegate, SetPolicy, StepEdge, WrapUp}
 _OVER = frozenset((Phase.RELEASING, Phase.ENDED))

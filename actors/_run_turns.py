@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from retinue.actors._run_inbox import InboxWork, StepTaken
 from retinue.actors._stepping import Resume
 from retinue.protocol import messages
-from retinue.protocol.content import Message, ToolResult
+from retinue.protocol.content import Content, Message, ToolResult, as_content
 from retinue.protocol.errors import (
     Cancelled,
     UnsupportedCapability,
@@ -65,9 +67,10 @@ class TurnWork(InboxWork):
             log.append(UserMessage(item.message, now))
         self._take_asker(taken)
         self._answer_receipts(taken, StepTaken(self._ref.run_id, turn, 1))
-        if self.driver is None:
-            raise RuntimeError("a turn without a driver")
-        self.driver.begin(TurnOrder(turn, tuple([item.message for item in taken])))
+        driver = self.driver
+        assert driver is not None
+        order = TurnOrder(turn, tuple([item.message for item in taken]))
+        self.at_driver(lambda: driver.begin(order))
 
     def _declined(self, taken: Sequence[Waiting]) -> str | None:
         gate = None if self._ref.request.agent is None else self._ref.request.agent.gate
@@ -112,7 +115,7 @@ class TurnWork(InboxWork):
             raise UnsupportedCapability(
                 f"{self._ref.run_id}: provider {self.provider.name!r} cannot wrap up", "wrap_up"
             )
-        wrap_up()
+        self.at_driver(wrap_up)
         return True
 
     def on_interrupt(self, order: messages.Interrupt) -> bool:
@@ -135,7 +138,8 @@ class TurnWork(InboxWork):
         """Stop the driver's turn and the children that belong to it."""
         self.stop_turn_children()
         if self.driver is not None:
-            self.driver.stop(self.cause or Cause.USER)
+            driver, cause = self.driver, self.cause or Cause.USER
+            self.at_driver(lambda: driver.stop(cause))
 
     def stop_turn_children(self) -> None:
         """Cancel the children of the turn."""
@@ -145,7 +149,7 @@ class TurnWork(InboxWork):
         """Log what the agent said."""
         if fact.turn == self.open_turn:
             self.the_log().append(
-                AssistantMessage(fact.content, fact.usage, fact.is_interrupted, self.now)
+                AssistantMessage(_content(fact.content), fact.usage, fact.is_interrupted, self.now)
             )
 
     def on_streamed(self, fact: messages.Streamed) -> None:
@@ -177,6 +181,8 @@ class TurnWork(InboxWork):
         """Close the turn, once; facts of a turn that is over are ignored."""
         if fact.turn != self.open_turn:
             return
+        if type(fact.output) is not tuple:
+            fact = attrs.evolve(fact, output=_content(fact.output))
         self.last = fact
         self._close_turn(fact)
         phase = self.life.phase
@@ -261,3 +267,10 @@ class TurnWork(InboxWork):
     def completed_messages(self) -> tuple[Message, ...]:
         """Return the messages of the completed turns, the seed's included."""
         return () if self.log is None else self.log.seed().messages()
+
+
+def _content(given: object) -> Content:
+    """Take content as a driver gave it; raises InvalidContent for what is none."""
+    if type(given) is tuple:
+        return given
+    return as_content(given, "a driver's output") if given else ()

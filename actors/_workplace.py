@@ -16,7 +16,7 @@ from retinue.actors._stepping import Stepping
 from retinue.actors._wait_graph import WaitGraph
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
-from retinue.protocol.errors import DeadRun, InvalidLimit, ordinary
+from retinue.protocol.errors import BadMessage, DeadRun, InvalidLimit, ordinary
 from retinue.protocol.limits import check_time
 from retinue.protocol.provider import Outcome
 
@@ -96,6 +96,7 @@ class ActorWorkplace:
 
     def report(self, fact: object) -> None:
         """Tell the run's actor a fact; within its own handler it is next, without a letter."""
+        _check_fact(fact)
         ref = self.ref
         if ref.dispatcher.is_running(ref):
             if ref.actor is not None:
@@ -143,6 +144,7 @@ class ActorWorkplace:
 
     def after(self, seconds: float, fact: object) -> Timer:
         """Tell the run's actor *fact* in *seconds* of the runtime's clock."""
+        _check_fact(fact)
         return self.ref.dispatcher.after(seconds, lambda: self.report(fact))
 
     def call(self, function: Callable[[], Any]) -> Reply[Any]:
@@ -227,6 +229,11 @@ class ActorWorkplace:
         """Return the messages of the completed turns; call this before the turn goes on."""
         actor = self.ref.actor
         return () if actor is None else actor.completed_messages()
+
+
+def _check_fact(fact: object) -> None:
+    if type(fact) not in messages.REPORTED:
+        raise BadMessage(f"a driver reports facts of its work, not {type(fact).__name__}")
 
 
 def current_scope() -> Scope | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 from loguru import logger
 
 from retinue.actors._run_ending import WindingDown
@@ -18,13 +19,15 @@ from retinue.actors._stepping import Resume
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, Text
 from retinue.protocol.errors import (
+    ProviderFault,
     StartFailed,
     ordinary,
     printable,
 )
 from retinue.protocol.lifecycle import Effect, Input, Phase
 from retinue.protocol.log import Ending, Log, PolicySet
-from retinue.protocol.provider import Outcome
+from retinue.protocol.provider import Outcome, check_driver
+from retinue.protocol.result import ERROR, RunResult, bounded_diagnostic
 
 
 class RunActor(WindingDown):
@@ -81,6 +84,11 @@ class RunActor(WindingDown):
         """Take the driver; one that nobody waits for any more is closed again."""
         if self.life.phase is not Phase.OPENING:
             _close_late(fact.driver)
+            return
+        try:
+            check_driver(fact.driver, self.provider.name)
+        except ProviderFault as error:
+            self.on_open_failed(messages.OpenFailed(error))
             return
         self.driver = fact.driver
         self.driver_state = "open"
@@ -152,6 +160,27 @@ class RunActor(WindingDown):
             self._ref.mark = "the run crashed"
         self.feed(Input.CRASHED)
         self.handle_facts()
+
+    def give_up(self, error: BaseException, second: BaseException) -> None:
+        """Tell everybody the end of a run whose crash failed as well; its driver is lost."""
+        logger.bind(run_id=self._ref.run_id).error(
+            "crashed: {}; and then: {}", printable(error), printable(second)
+        )
+        if self.life.phase is Phase.ENDED:
+            return
+        self.life = attrs.evolve(self.life, phase=Phase.ENDED)
+        self.cancel_all_children("the run crashed")
+        self.stuck = (*self.stuck, self._ref.run_id)
+        self.service.lost.add(self._ref.run_id)
+        if self.result_value is None:
+            text = bounded_diagnostic(f"crashed: {printable(error)}")
+            self.result_value = RunResult(
+                self._ref.run_id, ERROR, (), None, text, error=ordinary(error)
+            )
+        if self.life.is_published:
+            self.tell_ended()
+        else:
+            self.tell_refused()
 
     def on_describe(self, _: messages.Describe) -> Any:
         """Say what the run is doing."""

@@ -75,6 +75,7 @@ __all__ = [
     "BOUNDED",
     "CONTROL",
     "FOR_A_STEP",
+    "REPORTED",
     "Admit",
     "Begin",
     "CallsEnded",
@@ -139,3 +140,20 @@ BOUNDED: Final = frozenset((Prompt, Steer, Inject, Report))
 
 # What the next step edge takes.
 FOR_A_STEP: Final = frozenset((Steer, Inject, Report))
+
+# What a driver may report of its work; whatever else it says is a mistake of it.
+REPORTED: Final = frozenset(
+    (
+        Opened,
+        Said,
+        Streamed,
+        StepEdge,
+        ToolUsed,
+        TurnEnded,
+        UsageRecorded,
+        Crashed,
+        CallsEnded,
+        Closed,
+        Stalled,
+    )
+)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
+from weakref import WeakSet
 
 import attrs
 
 from retinue.protocol.agent import Agent, ToolFilter
 from retinue.protocol.content import Message
 from retinue.protocol.delegation import Capabilities, StartRequest
+from retinue.protocol.errors import ProviderFault
 from retinue.protocol.log import Cause, Seed
 
 
@@ -226,3 +228,24 @@ class Provider(Protocol):
             Exception: the run cannot be opened; the start is refused with it.
         """
         ...
+
+
+# Classes whose instances have been found to be drivers; most runs share a few.
+_SOUND: Final[WeakSet[type]] = WeakSet()
+
+
+def check_driver(driver: object, provider: str) -> None:
+    """
+    Take what has a driver's shape.
+
+    Raises:
+        ProviderFault: a method is missing, named in the message.
+    """
+    kind = type(driver)
+    if kind in _SOUND:
+        return
+    lacking = [name for name in ("begin", "stop", "close") if not hasattr(driver, name)]
+    if lacking:
+        what = ", ".join(f"{name}()" for name in lacking)
+        raise ProviderFault(f"provider {provider!r} opened no driver: {kind.__name__} lacks {what}")
+    _SOUND.add(kind)
