@@ -237,6 +237,13 @@ def scripted_run(runtime: Runtime, *script: Item, **options: Any) -> Run:
     return runtime.start(provider.name, "go", **options).get(timeout=PATIENCE)
 
 
+def scripted_resident(runtime: Runtime, *script: Item) -> Run:
+    """Open a resident that plays *script* on a scripted provider of its own."""
+    provider = Scripted(script, name=f"scripted-{next(_numbers)}")
+    runtime.register(provider).get(timeout=PATIENCE)
+    return runtime.open(None, provider=provider.name).get(timeout=PATIENCE)
+
+
 def result_of(run: Run) -> RunResult:
     """Wait for a run's result."""
     return run.result.get(timeout=PATIENCE)

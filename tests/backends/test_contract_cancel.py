@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from retinue.actors import Cancellation, Runtime
 from retinue.backends.scripted import Delta, Echo, Hold, Raise, Return, Say
 from retinue.protocol.errors import Cancelled
 from retinue.protocol.log import Cause, Ending, TurnFinished
-from retinue.protocol.messages import TurnEnded
+from retinue.protocol.messages import SetPolicy, TurnEnded
 from tests.backends.contract import (
     CASES,
     Case,
+    barrier,
     cancelled_at,
     overheard,
     result_of,
@@ -183,6 +186,43 @@ def test_an_interrupt_keeps_a_residents_queue(case: Case, runtime: Runtime) -> N
 
     assert "aborted" == first.get(timeout=PATIENCE).stop_reason
     assert "second" == second.get(timeout=PATIENCE).text
+
+
+def test_the_turn_after_an_interrupted_one_is_judged_by_itself(
+    case: Case, runtime: Runtime
+) -> None:
+    """
+    That the last turn was stopped makes no abort of this one's failure.
+    """
+    hold = Hold()
+    run = case.open(runtime, [hold, Raise(ValueError("odd"))]).get(timeout=PATIENCE)
+    first = run.ask("first")
+    assert hold.reached.wait(PATIENCE)
+    run.interrupt().get(timeout=PATIENCE)
+
+    assert "aborted" == first.get(timeout=PATIENCE).stop_reason
+    assert "error" == run.ask("second").get(timeout=PATIENCE).stop_reason
+
+
+def test_a_run_whose_actor_breaks_ends_error_and_lets_everything_go(
+    case: Case, runtime: Runtime
+) -> None:
+    """
+    Design 3.6: once, with the work that was under way, and with its children.
+    """
+    holds = Hold(), Hold()
+    run = started(runtime, case, Say("so far"), holds[0])
+    child = started(runtime, case, holds[1], parent=run)
+    assert all(hold.reached.wait(PATIENCE) for hold in holds)
+    barrier(run)
+
+    no_name: Any = []  # no handler can file a policy under it
+    run.ref.tell(SetPolicy(no_name, "x"))
+
+    assert ("error", "so far") == (result_of(run).stop_reason, result_of(run).text)
+    assert "aborted" == result_of(child).stop_reason
+    assert run.dispose().get(timeout=PATIENCE)
+    assert () == runtime.children()
 
 
 def test_a_behaviour_that_raises_cancelled_by_itself_has_failed(

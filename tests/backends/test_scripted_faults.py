@@ -197,6 +197,25 @@ def test_a_turn_that_ignores_its_stop_is_named_after_the_grace(
         runtime.close()
 
 
+def test_a_turn_that_hears_its_stop_late_lets_go_in_time(
+    runtime: Runtime, clock: ManualClock
+) -> None:
+    """
+    Promise 4: given up as a turn, and quiescent when it has ended while it was being closed.
+    """
+    hold = Hold(ignores_stop=True)
+    run = scripted_run(runtime, hold, Return("too late"))
+    assert hold.reached.wait(PATIENCE)
+    run.cancel().get(timeout=PATIENCE)
+    clock.advance(60.0)
+    result = result_of(run)
+
+    hold.release()
+
+    assert ("aborted", "") == (result.stop_reason, result.text)
+    assert run.dispose().get(timeout=PATIENCE)
+
+
 def test_an_opening_can_be_held_and_then_go_on(runtime: Runtime) -> None:
     """
     A provider that takes its time is no failure.
