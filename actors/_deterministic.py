@@ -67,7 +67,7 @@ class DeterministicDispatcher(Dispatcher):
         self._pumping = threading.RLock()
         self._loop: Any = None
         self._port: Any = None
-        self._is_closing = False
+        self._calling_back: int | None = None
 
     # What moves.
 
@@ -162,10 +162,16 @@ class DeterministicDispatcher(Dispatcher):
         if self._record:
             self.trace.append("loop")
         before = _context.forbid_waiting("the runtime's loop")
+        self._calling_back = threading.get_ident()
         try:
             self._loop.run_one()
         finally:
+            self._calling_back = None
             _context.allow_waiting(before)
+
+    def is_inside(self) -> bool:
+        """Whether this very thread is inside a handler or a callback: nothing else moves then."""
+        return self._calling_back == threading.get_ident() or super().is_inside()
 
     def _advance(self, limit: float | None = None) -> bool:
         """Jump to the next timer, not beyond *limit*; False when there is none."""
@@ -269,7 +275,7 @@ class DeterministicDispatcher(Dispatcher):
             from retinue.actors._loop import LoopPort
             from retinue.actors._virtual_loop import VirtualLoop
 
-            self._loop = VirtualLoop(self)
+            self._loop = VirtualLoop(self)  # pyright: ignore[reportArgumentType]
             self._port = LoopPort(self._loop, is_entered=False)
         return self._port.run(coroutine, done, context)
 

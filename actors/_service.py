@@ -84,13 +84,15 @@ class Service:
         Ask the registry something that it answers at once, and wait for the answer.
 
         Inside a handler or a step the registry's own code runs here and now: one handler
-        of a runtime runs at a time, so nothing moves meanwhile.
+        of a runtime runs at a time, so nothing moves meanwhile. On the runtime's loop this
+        waits all the same: for the registry, which waits for nobody.
         """
         dispatcher, registry = self.dispatcher, self.registry
         if dispatcher.is_inside() and registry.actor is not None:
             return registry.actor.on_receive(message)
-        reply = dispatcher.run_direct(registry, message)
-        return (self.ask_registry(message) if reply is None else reply).get()
+        reply = dispatcher.run_direct(registry, message) or self.ask_registry(message)
+        reply.wait_for(None)
+        return reply.outcome()
 
     def publish(self, event: Any) -> None:
         """Hand an event to the observers, if there are any."""
