@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from retinue.actors import _outcomes
 from retinue.actors._admission import Admission
+from retinue.actors._archive import RETAINED, Archive
 from retinue.protocol import messages
 from retinue.protocol.errors import NoSuchRun, NotAllowed
 from retinue.protocol.limits import Limits
@@ -18,17 +19,13 @@ if TYPE_CHECKING:
 # One way to write each number: an id is compared as text elsewhere.
 _DIGITS: Final = re.compile(r"[1-9][0-9]{0,17}")
 
-# How many ended runs can still be found by their id and are shown in trees.
-RETAINED: Final = 1000
-
 
 class Catalogue(Admission):
     """The part of the registry that finds and lists."""
 
     def __init__(self, service: Any, limits: Limits) -> None:
         super().__init__(service, limits)
-        self.ended: dict[int, messages.RunReleased] = {}
-        self.ended_at: dict[int, float] = {}
+        self.archive = Archive()
 
     def on_route(self, order: messages.Route) -> Any:
         """
@@ -64,17 +61,17 @@ class Catalogue(Admission):
     def on_result_of(self, order: messages.ResultOf) -> Any:
         """Return the result of a run that has ended, any number of times (H28)."""
         number = self._number(order.run_id)
-        fact = None if number is None else self.ended.get(number)
-        if fact is None:
+        result = None if number is None else self.archive.result(number)
+        if result is None:
             raise NoSuchRun(
-                f"no ended run {order.run_id!r}; the last {RETAINED} are kept until disposed"
+                f"no ended run {order.run_id!r} is known; of the last {RETAINED} those are kept"
+                " that are not too large"
             )
-        return fact.result
+        return result
 
     def on_forget(self, order: messages.ForgetRun) -> None:
-        """Drop what is kept of an ended run."""
-        self.ended.pop(order.ref.number, None)
-        self.ended_at.pop(order.ref.number, None)
+        """Keep less of a run that was disposed of."""
+        self.archive.lighten(order.ref.number)
 
     def on_list_children(self, order: messages.ListChildren) -> tuple[RunInfo, ...]:
         """List the live children of a run, or the live roots, in the order of their start."""
@@ -89,15 +86,6 @@ class Catalogue(Admission):
             rows = [_outcomes.describe(ref) for ref in live]
             return RunTree(in_preorder(rows))
         rows = [_outcomes.describe(ref) for ref in self.live.values()]
-        for number, fact in self.ended.items():
-            rows.append(_outcomes.describe_ended(fact, self.ended_at[number]))
+        rows += self.archive.rows(self.service.dispatcher.prefix)
         rows.sort(key=lambda row: int(row.run_id.rpartition("-")[2]))
         return RunTree(in_preorder(rows))
-
-    def retain(self, ref: RunRef, fact: messages.RunReleased) -> None:
-        """Keep what is said of an ended run, and forget the oldest over the bound."""
-        self.ended[ref.number] = fact
-        self.ended_at[ref.number] = self.service.dispatcher.clock.now()
-        if len(self.ended) > RETAINED:
-            oldest = next(iter(self.ended))
-            del self.ended[oldest], self.ended_at[oldest]

@@ -11,7 +11,7 @@ from retinue.protocol.delegation import NO_LIMITS, Features, Limits, StartReques
 from retinue.protocol.errors import InvalidLimit
 from retinue.protocol.lifecycle import Phase
 from retinue.protocol.log import Cause, Ending, Log
-from retinue.protocol.messages import RunReleased, TurnEnded
+from retinue.protocol.messages import TurnEnded
 from retinue.protocol.result import (
     ABORTED,
     ERROR,
@@ -170,22 +170,3 @@ def waits_for(actor: RunActor) -> tuple[str, ...]:
     if actor.tickets:
         found.append(f"{len(actor.tickets)} starts" if len(actor.tickets) > 1 else "a start")
     return tuple(found)
-
-
-def describe_ended(fact: RunReleased, ended_at: float) -> RunInfo:
-    """Say how a run ended."""
-    ref, request = fact.ref, fact.ref.request
-    return RunInfo(
-        ref.run_id,
-        request.provider,
-        None if ref.parent is None else ref.parent.run_id,
-        request.label,
-        request.name,
-        None if request.agent is None else request.agent.name,
-        ref.depth,
-        "ended",
-        fact.result.stop_reason,
-        0,
-        ended_at - ref.started_at,
-        usage=fact.result.usage,
-    )

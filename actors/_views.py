@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from retinue.actors._archive import ended_event
 from retinue.actors._arguments import own_ref, recipient, text
+from retinue.actors._observers import tell_one
 from retinue.actors._reply import Reply
 from retinue.actors._waiting import ALL, AsCompleted
 from retinue.protocol import messages
@@ -58,7 +60,12 @@ class RuntimeViews:
         return self._service.route(key)
 
     def result_of(self, run_id: str) -> RunResult:
-        """Return the result of an ended run, any number of times; raises NoSuchRun."""
+        """
+        Return the result of an ended run, any number of times.
+
+        Raises:
+            NoSuchRun: it has not ended, or so much ended since that it was forgotten.
+        """
         result: RunResult = self._ask(messages.ResultOf(text("run_id", run_id)))
         return result
 
@@ -96,7 +103,10 @@ class RuntimeViews:
         ref = self._ref_of(run)
         if ref is None:
             raise InvalidRequest("run: expected a Run, got None")
-        self._ask(messages.Watch(ref, recipient("watcher", watcher)))
+        told = self._ask(messages.Watch(ref, recipient("watcher", watcher)))
+        if told is None and run.result.is_done:
+            # The registry has forgotten it, and whoever holds the run has not.
+            tell_one(watcher, ended_event(ref, run.result.outcome()))
 
     def providers(self) -> tuple[str, ...]:
         """Return the names of the registered providers, in the order of registration."""

@@ -157,6 +157,7 @@ class Run:
             if isinstance(error, pykka.ActorDeadError):
                 error = self._service.release_failure(self.ref)
             if error is None:
+                self._service.tell_registry(messages.ForgetRun(self.ref))
                 done.resolve(True)
             else:
                 done.fail(error)

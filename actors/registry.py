@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pykka
 from loguru import logger
 
+from retinue.actors._archive import ended_event
 from retinue.actors._catalogue import Catalogue
 from retinue.actors._mailbox import LATER
 from retinue.actors._observers import tell_one
@@ -20,10 +21,12 @@ from retinue.actors._reply import Reply
 from retinue.protocol import messages
 from retinue.protocol.delegation import Limits
 from retinue.protocol.errors import Closing, printable
-from retinue.protocol.events import ProviderAdded, ProviderRemoved, RunEnded
+from retinue.protocol.events import ProviderAdded, ProviderRemoved
 from retinue.protocol.log import Cause
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from retinue.actors._ref import RunRef
 
 
@@ -46,7 +49,8 @@ class RegistryActor(Catalogue):
 
     def on_receive(self, message: Any) -> Any:
         """Handle one message of the vocabulary."""
-        handler = self.HANDLERS.get(type(message))
+        kind: type[Any] = type(message)
+        handler = self.HANDLERS.get(kind)
         if handler is None:
             return super().on_receive(message)
         try:
@@ -58,9 +62,14 @@ class RegistryActor(Catalogue):
             self.on_failure(type(error), error, None)
             return None
 
-    def on_failure(self, *error: Any) -> None:
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Log that a handler raised for a message that nobody waits for."""
-        logger.error("the registry raised {}", printable(error[1]))
+        logger.error("the registry raised {}", printable(exception_value))
 
     # Providers.
 
@@ -106,10 +115,10 @@ class RegistryActor(Catalogue):
             ref.quota.give_back()
         self.forget_name(ref)
         self._stuck += fact.stuck if ref.parent is None else ()
-        self.retain(ref, fact)
+        self.archive.add(ref, fact.result, self.service.dispatcher.clock.now())
         watchers = self._watchers.pop(ref.number, ())
         if watchers or self.observers:
-            event = _ended(fact)
+            event = ended_event(ref, fact.result)
             for watcher in watchers:
                 tell_one(watcher, event)
             self.observers.tell(event)
@@ -126,15 +135,16 @@ class RegistryActor(Catalogue):
 
     # Watching.
 
-    def on_watch(self, order: messages.Watch) -> bool:
-        """Tell *watcher* when the run has ended, or now if it has."""
+    def on_watch(self, order: messages.Watch) -> bool | None:
+        """Tell *watcher* when the run has ended, or now if it has; None if it cannot."""
         ref: RunRef = order.ref
         if ref.number in self.live:
             self._watchers.setdefault(ref.number, []).append(order.watcher)
             return True
-        fact = self.ended.get(ref.number)
-        if fact is not None:
-            tell_one(order.watcher, _ended(fact))
+        result = self.archive.result(ref.number)
+        if result is None:
+            return None
+        tell_one(order.watcher, ended_event(ref, result))
         return False
 
     def on_subscribe(self, order: messages.Subscribe) -> bool:
@@ -192,20 +202,6 @@ class RegistryActor(Catalogue):
     def on_stop(self) -> None:
         """Leave pykka's registry."""
         pykka.ActorRegistry.unregister(self.ref)
-
-
-def _ended(fact: messages.RunReleased) -> RunEnded:
-    ref: RunRef = fact.ref
-    parent = None if ref.parent is None else ref.parent.run_id
-    return RunEnded(
-        ref.run_id,
-        ref.request.provider,
-        fact.result,
-        parent,
-        ref.request.label,
-        fact.stuck,
-        fact.error,
-    )
 
 
 RegistryActor.HANDLERS.update(

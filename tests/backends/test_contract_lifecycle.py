@@ -256,5 +256,5 @@ def test_the_result_of_an_ended_run_can_be_read_by_its_id(case: Case, runtime: R
     result = result_of(run)
     run.dispose().get(timeout=PATIENCE)
 
-    assert result is runtime.result_of(run.id)
+    assert result == runtime.result_of(run.id)
     assert "body" == runtime.result_of(run.id).text
