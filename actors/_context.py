@@ -45,6 +45,13 @@ def allow_waiting_on(ident: int, before: str | None = None) -> None:
         _NO_WAITING[ident] = before
 
 
+def forget_other_threads() -> None:
+    """Forget, after a fork, what held for threads whose numbers others will be given."""
+    mine = threading.get_ident()
+    for ident in [ident for ident in _NO_WAITING if ident != mine]:
+        del _NO_WAITING[ident]
+
+
 def check_may_wait(what: str) -> None:
     """
     Refuse a wait that could never end.

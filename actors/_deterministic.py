@@ -294,7 +294,7 @@ class DeterministicDispatcher(Dispatcher):
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.shut()
                 stuck += self._end_threads()  # those that a clean-up on the loop has made
-        self.timers.clear()
+        self.is_closed = True
         return stuck
 
     def _end_threads(self) -> list[str]:

@@ -9,6 +9,7 @@ Rule 3: nothing derived from BaseException leaves a handler (H85).
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Coroutine
 from contextvars import Context
@@ -46,6 +47,7 @@ class Dispatcher:
         if not callable(getattr(clock, "now", None)):
             raise InvalidRequest(f"clock: expected one with now(), got {type(clock).__name__}")
         self.clock = clock
+        self.is_closed = False
         self._is_taken = False
         self.prefix = "retinue"
         self.lock = threading.Lock()
@@ -95,13 +97,16 @@ class Dispatcher:
         return self.running is ref and self.runner == threading.get_ident()
 
     def is_inside(self) -> bool:
-        """Whether this very thread is inside a handler."""
-        return self.running is not None and self.runner == threading.get_ident()
+        """Whether this very thread runs handlers now: inside one, or in what one resolved."""
+        return self.runner == threading.get_ident()
 
     def after(self, seconds: float, action: Callable[[], object]) -> Timer:
-        """Do *action* in *seconds* of the clock; it must not block."""
+        """Do *action* in *seconds*, or at once when the clock stands still; it must not block."""
         # A long integer does not add to a float.
-        return self.timers.add(self.clock.now() + min(seconds, FOREVER), action)
+        timer = self.timers.add(self.clock.now() + min(seconds, FOREVER), action)
+        if self.is_closed:
+            self.timers.fire(math.inf)
+        return timer
 
     def enter_step(self, step: Any) -> None:
         """Note that foreign code begins to run inside a handler."""
@@ -138,9 +143,17 @@ class Dispatcher:
         """Run coroutines on the loop that runs here, from now on."""
         raise NotImplementedError
 
+    def hurry(self, grace: float) -> None:
+        """Give nothing that blocks the dispatcher more than *grace* seconds from now on."""
+        del grace
+
     def close(self, timeout: float) -> list[str]:
         """Stop everything of the dispatcher's own; name what would not stop."""
         raise NotImplementedError
+
+    def forked(self) -> None:
+        """Be closed, in the child of a fork: whatever this would stop is not there."""
+        self.is_closed = True
 
     def deliver(self, ref: Mailbox, message: Any, reply: Reply[Any] | None) -> None:
         """Have one letter handled. Only the holder of the role may call this."""

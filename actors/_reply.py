@@ -109,6 +109,11 @@ class Reply(pykka.Future[T]):
         except BaseException as error:  # noqa: BLE001 - whoever resolves has other things to do (H85)
             logger.error("a callback of a Reply raised {}", printable(error))
 
+    def orphan(self, error: BaseException) -> None:
+        """Fail without telling anybody but who asks: after a fork, in the child process."""
+        self._callbacks = None
+        self._finish(None, error)
+
     def on_done(self, callback: Callback) -> None:
         """
         Call *callback* with this Reply when it is resolved; at once if it is.
@@ -260,3 +265,8 @@ def _derived(
     from retinue.actors._derived import Derived
 
     return Derived(sources, compute)
+
+
+def forget_other_threads() -> None:
+    """Unlock, after a fork, what a thread that does not exist here may have locked."""
+    _LOCK._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - made for this

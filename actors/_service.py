@@ -17,12 +17,13 @@ import pykka
 from loguru import logger
 
 from retinue.actors import _outcomes
+from retinue.actors._abandoned import abandon, expect_forks
 from retinue.actors._arguments import own_ref, text
 from retinue.actors._context import CURRENT
 from retinue.actors._reply import Reply
 from retinue.actors._requests import open_request, start_request
 from retinue.actors._resuming import resumed_request
-from retinue.actors._ticket import Cancellation, Ticket, check_open
+from retinue.actors._ticket import Cancellation, Ticket, check_open, follow
 from retinue.actors._waiting import wait_for_runs
 from retinue.actors.handle import Run, run_class
 from retinue.actors.registry import RegistryActor
@@ -68,6 +69,7 @@ class Service:
         self.registry: Any = registry.ref
         self._providers = registry.providers
         pykka.ActorRegistry.register(self.registry)
+        expect_forks(self)
 
     # What run actors ask of it.
 
@@ -230,7 +232,7 @@ class Service:
             reply = self._send(self.registry, admit)
         reply.on_abandon = lambda: ticket.cancel("the start was abandoned")
         if cancel is not None:
-            _follow(cancel, ticket, reply)
+            follow(cancel, ticket, reply)
         return reply
 
     def _send(self, ref: Any, message: Any) -> Reply[Any]:
@@ -279,24 +281,5 @@ class Service:
         """Seal the registry and let the dispatcher end, without waiting for it."""
         if not self.is_shut:
             self.is_shut = True
-            self.dispatcher.seal(self.registry)
             self.dispatcher.close(0.0)
-
-
-def _follow(cancel: Cancellation, ticket: Ticket, reply: Reply[Run]) -> None:
-    """Have a token cancel a start and the run that comes of it, until that has settled."""
-
-    def tripped(reason: str) -> None:
-        ticket.cancel(reason)
-
-    def settled(_: Reply[Any]) -> None:
-        cancel.leave(tripped)
-
-    def started(answer: Reply[Run]) -> None:
-        if answer.error is not None:
-            cancel.leave(tripped)
-        else:
-            answer.outcome().result.on_done(settled)
-
-    cancel.listen(tripped)
-    reply.on_done(started)
+            abandon(self)

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine
-from contextvars import Context
+from collections.abc import Callable
 from typing import Any, Final
 
 from retinue.actors import _context
-from retinue.actors._clock import Clock, ManualClock, RealClock, Timer
-from retinue.actors._dispatcher import Dispatcher
+from retinue.actors._clock import Clock, ManualClock, RealClock, Timer, Timers
 from retinue.actors._mailbox import CONTROL, Mailbox
 from retinue.actors._reply import Reply
-from retinue.actors._threads import WAKE_SECONDS, ThreadWork, WorkerPool
+from retinue.actors._threads import WAKE_SECONDS
 from retinue.actors._watchdog import Evicted, Watchdog
+from retinue.actors._work_dispatcher import WorkDispatcher
 from retinue.protocol.limits import check_time
-from retinue.protocol.provider import Outcome
 
 # Timers are looked at after so many messages while there is no rest: a clock read costs
 # as much as a small handler.
@@ -33,11 +31,8 @@ EVICT_SECONDS: Final = 5.0
 # A lock takes no time-out above `threading.TIMEOUT_MAX`, and a deadline may be infinite.
 LONGEST_PARK: Final = 3600.0
 
-# How many threads `turn.call` may use at once, as in concurrent.futures' default.
-POOL_LIMIT: Final = 32
 
-
-class ThreadDispatcher(Dispatcher):
+class ThreadDispatcher(WorkDispatcher):
     """
     Runs the handlers of many actors on one daemon thread, made at the first message.
 
@@ -60,9 +55,6 @@ class ThreadDispatcher(Dispatcher):
         self._is_parked = False
         self._is_closing = False
         self._thread: threading.Thread | None = None
-        self._workers = WorkerPool(None, "retinue-work")
-        self._pool = WorkerPool(POOL_LIMIT, "retinue-call")
-        self._port: Any = None
         self._main = threading.main_thread().ident
         self._remove_listener: Callable[[], object] | None = None
         if isinstance(self.clock, ManualClock):
@@ -87,9 +79,7 @@ class ThreadDispatcher(Dispatcher):
             if self._is_parked:
                 self._is_parked = False
                 self._bell.release()
-        if self._thread is None:
-            self._start()
-        return True
+        return self._thread is not None or self._start(ref)
 
     def after(self, seconds: float, action: Callable[[], object]) -> Timer:
         """Do *action* in *seconds* of the clock; it must not block."""
@@ -123,14 +113,20 @@ class ThreadDispatcher(Dispatcher):
             self._role.release()
         return reply
 
-    def _start(self) -> None:
+    def _start(self, ref: Mailbox | None = None) -> bool:
+        """Start the thread if there is none; False, and *ref* sealed, when it has ended."""
         with self.lock:
-            if self._thread is not None or self._is_closing:
-                return
-            self._thread = threading.Thread(
-                target=self._serve, name="retinue-dispatch", daemon=True
-            )
-        self._thread.start()
+            if self._thread is not None:
+                return True
+            if not self.is_closed:
+                self._thread = threading.Thread(
+                    target=self._serve, name="retinue-dispatch", daemon=True
+                )
+                self._thread.start()  # here, since a close may join it at once
+                return True
+        if ref is not None:
+            self.seal(ref, run_hook=False)
+        return False
 
     def _serve(self) -> None:
         _context.forbid_waiting("the dispatcher's thread")
@@ -155,10 +151,14 @@ class ThreadDispatcher(Dispatcher):
         """Note that the step is over; returns how long it took; raises Evicted."""
         return self._watchdog.leave(step)
 
+    def hurry(self, grace: float) -> None:
+        """Leave a step behind after *grace* seconds, if it would have had longer."""
+        self._watchdog.limit = min(self._watchdog.limit, grace)
+
     def _evict(self, step: Any, taken: float) -> None:
         """Leave the thread inside *step* behind and go on with a new one."""
         with self.lock:
-            if self._is_closing or self._watchdog.step is not step:
+            if self.is_closed or self._watchdog.step is not step:
                 return
             step.is_evicted = True
             self._watchdog.step = None
@@ -166,7 +166,11 @@ class ThreadDispatcher(Dispatcher):
                 self._left_behind.append((self._thread, step.workplace.run_id))
             self._role = threading.Lock()
             self._thread = None
-        step.blocked(taken)  # its letter starts the new thread
+            reply = self.take_reply()
+        if reply is not None:
+            reply.resolve(True)  # what had it step was taken; all that can be is answered so
+        step.blocked(taken)
+        self._wake()
 
     def _work(self) -> None:
         control, ready, lock = self._control, self._ready, self.lock
@@ -235,57 +239,33 @@ class ThreadDispatcher(Dispatcher):
                 self._is_parked = False
                 self._bell.release()
 
-    def on_thread(self, function: Callable[[], None], name: str) -> ThreadWork:
-        """Run a blocking function on a thread of its own."""
-        return self._workers.run(function, name)
-
-    def on_pool(self, function: Callable[[], None], name: str) -> ThreadWork:
-        """Run a blocking function on the bounded pool."""
-        return self._pool.run(function, name)
-
-    def on_loop(
-        self,
-        coroutine: Coroutine[Any, Any, Any],
-        done: Callable[[Outcome], None],
-        context: Context,
-    ) -> Any:
-        """Run a coroutine on the loop that was entered, or on one of the runtime's own."""
-        if self._port is None:
-            from retinue.actors._loop import LoopPort
-
-            self._port = LoopPort()
-        return self._port.run(coroutine, done, context)
-
-    def use_running_loop(self) -> None:
-        """Run coroutines on the loop that runs here, from now on."""
-        import asyncio
-
-        from retinue.actors._loop import LoopPort
-
-        self._port = LoopPort(asyncio.get_running_loop())
-
     def close(self, timeout: float) -> list[str]:
         """Stop loop, pools and the dispatcher's thread; name what would not stop."""
-        stuck: list[str] = []
-        if self._port is not None:
-            name = self._port.close(timeout)
-            if name is not None:
-                stuck.append(name)
-        stuck += self._workers.close(timeout)
-        stuck += self._pool.close(timeout)
-        self.timers.clear()
-        self._watchdog.close()
-        if self._remove_listener is not None:
-            self._remove_listener()
-            self._remove_listener = None
-        stuck += [run_id for left, run_id in self._left_behind if left.is_alive()]
+        stuck = self._close_work(timeout)
         with self.lock:
             self._is_closing = True
             thread = self._thread
+            remove, self._remove_listener = self._remove_listener, None
+        if remove is not None:
+            remove()
         self._ring()
         if thread is not None and thread is not threading.current_thread():
-            # It holds no work any more and only has to wake up, so it gets time to.
+            # It works off what is queued, or only has to wake up, so it gets time to.
             thread.join(max(timeout, WAKE_SECONDS))
             if thread.is_alive():
                 stuck.append(thread.name)
-        return stuck
+        with self.lock:
+            self.is_closed = True
+            self._thread = None
+        self._watchdog.close()
+        return stuck + [run_id for left, run_id in self._left_behind if left.is_alive()]
+
+    def forked(self) -> None:
+        """Be closed, in the child of a fork: no thread of it is there, and no lock is free."""
+        super().forked()
+        self._is_closing = True
+        self._thread = None
+        self._control.clear()
+        self._ready.clear()
+        self.timers = Timers()
+        self._watchdog = Watchdog(self._watchdog.limit, self._evict)

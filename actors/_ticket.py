@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
@@ -14,6 +14,8 @@ from retinue.protocol.messages import CancelStart
 
 if TYPE_CHECKING:
     from retinue.actors._mailbox import Mailbox
+    from retinue.actors._reply import Reply
+    from retinue.actors.handle import Run
 
 
 class Cancellation:
@@ -112,3 +114,22 @@ class Ticket:
             self.cause = cause
             self.cancelled = reason
             self.registry.dispatcher.put(self.registry, CancelStart(self, reason, cause), None)
+
+
+def follow(cancel: Cancellation, ticket: Ticket, reply: Reply[Run]) -> None:
+    """Have a token cancel a start and the run that comes of it, until that has settled."""
+
+    def tripped(reason: str) -> None:
+        ticket.cancel(reason)
+
+    def settled(_: Reply[Any]) -> None:
+        cancel.leave(tripped)
+
+    def started(answer: Reply[Run]) -> None:
+        if answer.error is not None:
+            cancel.leave(tripped)
+        else:
+            answer.outcome().result.on_done(settled)
+
+    cancel.listen(tripped)
+    reply.on_done(started)

@@ -28,7 +28,7 @@ class RuntimeViews:
     _is_closed: bool
 
     def _must_be_open(self) -> None:
-        if self._is_closed:
+        if self._is_closed or self._service.is_shut:
             raise Closing("this runtime was closed; make a new one")
 
     def _ask(self, message: Any) -> Any:

@@ -32,7 +32,7 @@ class Watchdog:
     """
 
     def __init__(self, limit: float, on_overdue: Callable[[Any, float], None]) -> None:
-        self._limit = limit
+        self.limit = limit
         self._on_overdue = on_overdue
         self._lock = threading.Lock()
         self._bell = threading.Lock()
@@ -83,7 +83,7 @@ class Watchdog:
             quiet = quiet + 1 if step is None else 0
             if step is not None and time_is_up:
                 taken = time.perf_counter() - since
-                if taken > self._limit and step is self.step and since == self.since:
+                if taken > self.limit and step is self.step and since == self.since:
                     self._on_overdue(step, taken)
             if quiet >= _POLLS_TO_SLEEP:
                 quiet = 0

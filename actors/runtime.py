@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import pykka
 
-from retinue.actors import _context
 from retinue.actors._arguments import a_dispatcher, several
+from retinue.actors._closing import ClosableRuntime
 from retinue.actors._dispatcher import Dispatcher
 from retinue.actors._providers import once
 from retinue.actors._reply import Reply
 from retinue.actors._service import Service
 from retinue.actors._thread_dispatcher import ThreadDispatcher
-from retinue.actors._views import RuntimeViews
 from retinue.protocol import messages
 from retinue.protocol.delegation import NO_LIMITS, Limits
-from retinue.protocol.errors import InvalidLimit, InvalidRequest, NotQuiescent
+from retinue.protocol.errors import InvalidLimit, InvalidRequest
 
 if TYPE_CHECKING:
     from retinue.actors._clock import Clock
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS: Final = 2.0
 
 
-class Runtime(RuntimeViews):
+class Runtime(ClosableRuntime):
     """
     Runs agents, in this process and elsewhere, and stays in charge of them.
 
@@ -59,6 +58,7 @@ class Runtime(RuntimeViews):
         seed: object = None,
         grace: float = GRACE_SECONDS,
     ) -> None:
+        super().__init__()
         # For __del__, should anything below raise.
         self._is_closed = True
         if limits is not None and not isinstance(limits, Limits):
@@ -119,11 +119,6 @@ class Runtime(RuntimeViews):
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-    @property
-    def id(self) -> str:
-        """The prefix of this runtime's run ids."""
-        return self._service.dispatcher.prefix
 
     @property
     def clock(self) -> Clock:
@@ -239,57 +234,6 @@ class Runtime(RuntimeViews):
             return once(lambda: not self._is_closed and bool(self._ask(order)))
 
         return reply.map(remover)
-
-    def close(self, timeout: float = 10.0) -> None:
-        """
-        Stop every run, children first, then the runtime's own threads.
-
-        Args:
-            timeout: seconds for all of it.
-
-        Raises:
-            NotQuiescent: something would not stop; it is named, and the rest is released.
-            WouldBlock: called from inside the runtime's own handlers, steps or loop.
-        """
-        if self._is_closed:
-            return
-        if self._service.is_shut:  # somebody stopped the registry, as stop_all() does
-            self._is_closed = True
-            self._finish([], timeout)
-            return
-        _context.check_may_wait("close()")
-        self._is_closed = True
-        reply = self._drain(timeout)
-        try:
-            stuck = list(reply.get(timeout=timeout) or ())
-        except pykka.Timeout:
-            stuck = ["the registry's drain"]
-        self._finish(stuck, timeout)
-
-    async def aclose(self, timeout: float = 10.0) -> None:
-        """Do what ``close`` does, without blocking the loop."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        if self._service.is_shut:
-            self._finish([], timeout)
-            return
-        stuck = list(await self._drain(timeout) or ())
-        self._finish(stuck, timeout)
-
-    def _drain(self, timeout: float) -> Reply[Any]:
-        grace = min(self._service.grace, timeout)
-        return self._service.ask_registry(messages.Drain(grace))
-
-    def _finish(self, stuck: list[str], timeout: float) -> None:
-        service = self._service
-        service.is_shut = True
-        service.dispatcher.seal(service.registry)
-        # Threads that hold runs already named as stuck get no second grace.
-        left = service.dispatcher.close(0.0 if stuck else min(timeout, service.grace))
-        stuck += [name for name in left if name not in stuck]
-        if stuck:
-            raise NotQuiescent(f"{self.id}: closed, and {len(stuck)} would not stop", stuck)
 
 
 def _stop_all() -> Any:

@@ -1,0 +1,134 @@
+"""How a runtime is closed: once, whoever asks and however often, and to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import pykka
+
+from retinue.actors import _context
+from retinue.actors._abandoned import abandon
+from retinue.actors._dispatcher import FOREVER
+from retinue.actors._reply import Reply
+from retinue.actors._views import RuntimeViews
+from retinue.protocol import messages
+from retinue.protocol.errors import Deadlock, NotQuiescent, WouldBlock
+from retinue.protocol.limits import check_time
+
+# How long a close may take, unless its caller says otherwise.
+CLOSE_SECONDS: Final = 10.0
+
+
+class ClosableRuntime(RuntimeViews):
+    """The part of a Runtime that ends it."""
+
+    def __init__(self) -> None:
+        # Resolved when the first close is through; later ones wait for it.
+        self._closed: Reply[None] = Reply()
+
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """
+        Stop every run, children first, then the runtime's own threads.
+
+        Closing again does nothing; a close on another thread waits for the first.
+
+        Args:
+            timeout: seconds for all of it.
+
+        Raises:
+            NotQuiescent: something would not stop; it is named, and the rest is released.
+            WouldBlock: called from inside the runtime's own runs, handlers, steps or loop.
+        """
+        check_time(timeout, "timeout")
+        if self._closed.is_done:
+            return
+        self._must_be_outside("close()")
+        if not self._is_first():
+            self._closed.get(timeout=timeout)
+            return
+        with self._closing():
+            stuck = None
+            with suppress(pykka.Timeout, Deadlock):
+                stuck = self._drain(timeout).get(timeout=timeout)
+            self._finish(stuck, timeout)
+
+    async def aclose(self, timeout: float = CLOSE_SECONDS) -> None:
+        """Do what ``close`` does, without blocking the loop."""
+        import asyncio  # half of what it costs to import all of Retinue
+
+        check_time(timeout, "timeout")
+        if self._closed.is_done:
+            return
+        self._must_be_outside("aclose()", is_async=True)
+        if not self._is_first():
+            await self._closed
+            return
+        with self._closing():
+            stuck = None
+            with suppress(TimeoutError, Deadlock):
+                async with asyncio.timeout(min(timeout, FOREVER)):
+                    stuck = await self._drain(timeout)
+            self._finish(stuck, timeout)
+
+    def _must_be_outside(self, what: str, *, is_async: bool = False) -> None:
+        scope = _context.CURRENT.get()
+        if scope is not None and scope.workplace.service is self._service:
+            raise WouldBlock(
+                f"{scope.workplace.run_id}: a run whose {what} ends its own runtime would wait"
+                " for itself; return, and let the runtime's owner close it"
+            )
+        if not is_async and not self._service.is_shut:
+            _context.check_may_wait(what)
+
+    def _is_first(self) -> bool:
+        with self._service.dispatcher.lock:
+            is_first, self._is_closed = not self._is_closed, True
+        return is_first
+
+    @contextmanager
+    def _closing(self) -> Generator[None]:
+        """Finish also when the one that closes is interrupted, and let go who waits."""
+        try:
+            yield
+        except NotQuiescent as error:
+            self._closed.fail(error)
+            raise
+        except BaseException:  # Ctrl-C, a cancelled task, a cancelled run of another runtime
+            with suppress(NotQuiescent):
+                self._finish(None, 0.0)
+            self._closed.resolve()
+            raise
+        self._closed.resolve()
+
+    def _drain(self, timeout: float) -> Reply[Any]:
+        service = self._service
+        if service.is_shut:  # somebody stopped the registry, as stop_all() does
+            nothing = Reply[Any]()
+            nothing.resolve(())
+            return nothing
+        grace = min(service.grace, timeout)
+        service.dispatcher.hurry(grace)
+        return service.ask_registry(messages.Drain(grace))
+
+    def _finish(self, stuck: tuple[str, ...] | None, timeout: float) -> None:
+        """
+        End the dispatcher, and name what would not stop.
+
+        Args:
+            stuck: what the drain says would not stop; None when it did not answer in time.
+        """
+        service = self._service
+        service.is_shut = True
+        # Threads that hold runs already named as stuck get no second grace.
+        patience = 0.0 if stuck or stuck is None else min(timeout, service.grace)
+        left = service.dispatcher.close(patience)
+        names = dict.fromkeys((*(stuck or ()), *abandon(service), *left))
+        if names:
+            raise NotQuiescent(f"{self.id}: closed, and {len(names)} would not stop", tuple(names))
+
+    @property
+    def id(self) -> str:
+        """The prefix of this runtime's run ids."""
+        return self._service.dispatcher.prefix
