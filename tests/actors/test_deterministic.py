@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from functools import partial
 from typing import Any
 
+import pykka
 import pytest
 
-from retinue.actors import DeterministicDispatcher, Limits, Run, Runtime, agent
+from retinue.actors import DeterministicDispatcher, Run, Runtime, agent
 from retinue.protocol.errors import Deadlock, NotQuiescent
+from retinue.protocol.messages import Cancel
+from retinue.protocol.result import ABORTED
 from tests.actors.mixed import digest, grow
+from tests.actors.scribes import make
 from tests.checkout import ROOT
 from tests.doubles import PATIENCE, Gate
 
@@ -119,7 +124,6 @@ def test_whoever_waits_drives_the_runtime() -> None:
         assert not start.is_done
 
         assert dispatcher.run_until_idle() > 0
-        assert not start.get().result.is_done
         dispatcher.advance(0.05)
         assert not start.get().result.is_done
         dispatcher.advance(0.05)
@@ -151,6 +155,41 @@ def test_time_stands_still_while_anything_can_move() -> None:
         run.ask("go").get()
 
     assert ["chatter"] * 100 + ["timer"] == heard
+
+
+def test_a_sealed_mailbox_answers_both_lanes_at_once() -> None:
+    """
+    Whoever asked may be the last who drives: nobody would come to answer later.
+    """
+    dispatcher = DeterministicDispatcher()
+    ref = make(dispatcher).ref
+    asks = [ref.ask(message, block=False) for message in ("work", Cancel("enough"), "more work")]
+
+    dispatcher.seal(ref)
+
+    assert [pykka.ActorDeadError] * 3 == [type(ask.error) for ask in asks]
+
+
+def test_a_coroutine_that_is_cancelled_before_its_first_step_has_an_end() -> None:
+    """
+    No loop enters such a task; its turn ends all the same, and nothing is left of it.
+    """
+
+    @agent
+    async def endless(_: Any) -> None:
+        await asyncio.Event().wait()
+
+    for moves in range(1, 12):
+        dispatcher = DeterministicDispatcher(1)
+        with Runtime(dispatcher=dispatcher) as runtime:
+            run = runtime.start("spawn", "go", agent=endless).get()
+            dispatcher.inject(dispatcher.steps + moves, partial(run.cancel, "enough"))
+            dispatcher.run_until_idle()
+            run.cancel()
+
+            assert ABORTED == run.result.get().stop_reason
+            assert run.dispose().get() is True
+            assert 0 == dispatcher.clock.now()
 
 
 def test_closing_leaves_no_thread_that_was_about_to_move() -> None:
@@ -196,30 +235,6 @@ def test_a_function_that_blocks_on_something_else_is_reported() -> None:
     gate.open()
 
     assert (run.id,) == caught.value.stuck
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_limits_and_quotas_are_part_of_what_repeats(count: int) -> None:
-    """
-    Which of several starts has to wait for room is a matter of the seed alone.
-    """
-
-    def order(seed: int) -> list[str]:
-        came: list[str] = []
-        dispatcher = DeterministicDispatcher(seed)
-        with Runtime(dispatcher=dispatcher, limits=Limits(live=count, queue=True)) as runtime:
-
-            def started(name: str) -> Callable[[Any], None]:
-                return lambda reply: came.append(name if reply.error is None else "refused")
-
-            starts = [runtime.start("spawn", name, agent=part) for name in "abcdef"]
-            for name, start in zip("abcdef", starts, strict=True):
-                start.on_done(started(name))
-            runtime.wait(starts).get()
-        return came
-
-    assert order(5) == order(5)
-    assert sorted(order(5)) == list("abcdef")
 
 
 def test_a_run_is_the_same_thing_under_both_dispatchers() -> None:

@@ -11,9 +11,9 @@ import pytest
 from retinue.actors import DeterministicDispatcher, Limits, Reply, Runtime, agent
 from retinue.protocol.errors import NoProvider, StartCancelled, StartFailed, StartTimeout
 from retinue.protocol.events import RunEnded, RunStarted
-from retinue.protocol.messages import DeadlinePassed
+from retinue.protocol.messages import DeadlinePassed, Opened
 from retinue.protocol.result import COMPLETED
-from tests.actors.by_hand import ByHand, Stage, stage
+from tests.actors.by_hand import ByHand, HandDriver, Stage, stage
 from tests.doubles import PATIENCE
 
 Steps = Generator[Any, Any, Any]
@@ -209,3 +209,17 @@ def test_an_opened_run_is_not_refused_for_the_time_that_it_took_to_be_announced(
             assert ["go"] == provider.drivers[0].texts
             provider.drivers[0].end()
             assert COMPLETED == run.result.get().stop_reason
+
+
+def test_a_driver_that_is_reported_twice_is_closed_again(here: Stage) -> None:
+    """
+    A run has one driver; what comes later is closed and costs the first nothing.
+    """
+    run, driver = here.start()
+    second = HandDriver(driver.workplace, closes=False)
+    driver.workplace.report(Opened(second))
+    here.settle()
+    driver.end()
+
+    assert COMPLETED == run.result.get().stop_reason
+    assert (1, []) == (second.closes, second.turns)
