@@ -73,7 +73,8 @@ class LightActor(pykka.Actor):
 
     @staticmethod
     def _create_future() -> Any:
-        return Reply()
+        reply: Reply[Any] = Reply()
+        return reply
 
     def _start_actor_loop(self) -> None:
         raise NotImplementedError("actors of a dispatcher have no loop of their own")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import pykka
 
@@ -41,14 +41,14 @@ def recipient(what: str, value: Any) -> Any:
     if not callable(value) and not isinstance(value, pykka.ActorRef):
         kind = type(value).__name__
         raise InvalidRequest(f"{what}: expected a callable or an actor's ref, got {kind}")
-    return value
+    return cast("Any", value)
 
 
 def several(what: str, values: Any) -> list[Any]:
     """Take a list or the like; raises InvalidRequest for what cannot be iterated over."""
     if not isinstance(values, Iterable):
         raise InvalidRequest(f"{what}: expected a list, got {type(values).__name__}")
-    return list(values)
+    return list(cast("Any", values))
 
 
 def a_dispatcher(value: Any) -> Dispatcher:

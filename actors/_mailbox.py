@@ -12,7 +12,12 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import pykka
-from pykka.messages import ProxyCall, ProxyGetAttr, ProxySetAttr, _ActorStop
+from pykka.messages import (
+    ProxyCall,
+    ProxyGetAttr,
+    ProxySetAttr,
+    _ActorStop,  # pyright: ignore[reportPrivateUsage]
+)
 
 from retinue.actors._reply import Reply
 from retinue.protocol import messages
@@ -129,7 +134,7 @@ class Mailbox(pykka.ActorRef[Any]):
             MailboxFull: as many messages wait as the mailbox takes.
             BadMessage: the message is neither vocabulary nor content.
         """
-        if not self.dispatcher.put(self, self.accepts(message), None):
+        if not self.dispatcher.put(self, self.accepts(message), None):  # pyright: ignore[reportArgumentType]
             raise self.dead()
 
     def submit(self, message: Any, target: Any = None) -> Reply[Any]:
@@ -140,7 +145,7 @@ class Mailbox(pykka.ActorRef[Any]):
         except Exception as error:  # noqa: BLE001 - the error is the answer
             reply.fail(error)
             return reply
-        if not self.dispatcher.put(self, accepted, reply):
+        if not self.dispatcher.put(self, accepted, reply):  # pyright: ignore[reportArgumentType]
             reply.fail(self.dead())
         return reply
 
@@ -156,7 +161,7 @@ class Mailbox(pykka.ActorRef[Any]):
             ActorDeadError: the actor has stopped, or stopped before it came to the message.
         """
         if block and self.actor_class.direct:
-            direct = self.dispatcher.run_direct(self, message)
+            direct = self.dispatcher.run_direct(self, message)  # pyright: ignore[reportArgumentType]
             if direct is not None:
                 return direct.get(timeout=timeout)
         reply = self.submit(message)
@@ -169,7 +174,7 @@ class Mailbox(pykka.ActorRef[Any]):
         The stop overtakes what is queued. The answer comes after ``on_stop`` has run.
         """
         reply: Reply[bool] = Reply(self.dispatcher.pump)
-        if not self.dispatcher.put(self, ActorStop(), reply):
+        if not self.dispatcher.put(self, ActorStop(), reply):  # pyright: ignore[reportArgumentType]
             reply.resolve(False)
         return reply.get(timeout=timeout) if block else reply
 

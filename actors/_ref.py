@@ -87,7 +87,7 @@ class RunRef(Mailbox):
             BadMessage: *message* is neither.
             MailboxFull: as many messages wait as the mailbox takes.
         """
-        kind = type(message)
+        kind: type[Any] = message.__class__
         if kind in _KNOWN:
             return message
         if kind not in messages.BOUNDED:

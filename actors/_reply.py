@@ -42,6 +42,12 @@ class Pump(Protocol):
         ...
 
 
+class _Several(list[Callback]):
+    """More than one callback; most Replies have one."""
+
+    __slots__ = ()
+
+
 class Reply(pykka.Future[T]):
     """
     The answer to one operation, once.
@@ -59,7 +65,7 @@ class Reply(pykka.Future[T]):
         self._done = False
         self._value: Any = None
         self._error: BaseException | None = None
-        self._callbacks: Callback | list[Callback] | None = None
+        self._callbacks: Callback | _Several | None = None
         self.on_abandon: Callable[[], None] | None = None
         self.pump = pump
         self.target = target
@@ -75,6 +81,11 @@ class Reply(pykka.Future[T]):
     def is_done(self) -> bool:
         """Whether the answer is there; ``get`` then returns at once."""
         return self._done
+
+    @property
+    def value(self) -> Any:
+        """The value that was answered, or None while pending and after an error."""
+        return self._value
 
     @property
     def error(self) -> BaseException | None:
@@ -99,8 +110,11 @@ class Reply(pykka.Future[T]):
             callbacks, self._callbacks = self._callbacks, None
         if callbacks is None:
             return True
-        for callback in callbacks if isinstance(callbacks, list) else (callbacks,):
-            self._call(callback)
+        if isinstance(callbacks, _Several):
+            for callback in callbacks:
+                self._call(callback)
+        else:
+            self._call(callbacks)
         return True
 
     def _call(self, callback: Callback) -> None:
@@ -125,10 +139,10 @@ class Reply(pykka.Future[T]):
             if not self._done:
                 if self._callbacks is None:
                     self._callbacks = callback
-                elif isinstance(self._callbacks, list):
+                elif isinstance(self._callbacks, _Several):
                     self._callbacks.append(callback)
                 else:
-                    self._callbacks = [self._callbacks, callback]
+                    self._callbacks = _Several((self._callbacks, callback))
                 return
         self._call(callback)
 
@@ -137,7 +151,7 @@ class Reply(pykka.Future[T]):
         with _LOCK:
             if self._callbacks is callback:
                 self._callbacks = None
-            elif isinstance(self._callbacks, list) and callback in self._callbacks:
+            elif isinstance(self._callbacks, _Several) and callback in self._callbacks:
                 self._callbacks.remove(callback)
 
     def set(self, value: T | None = None) -> None:
@@ -198,7 +212,7 @@ class Reply(pykka.Future[T]):
         else:
             scope.check()
             with WaitEdge(self, scope):
-                arrived = scope.wait(self, timeout)
+                arrived = scope.wait(self, timeout)  # pyright: ignore[reportArgumentType]
         if not arrived:
             raise pykka.Timeout(f"{timeout} seconds")
 
@@ -225,7 +239,7 @@ class Reply(pykka.Future[T]):
         if not self._done:
             from retinue.actors._loop import wait_on_loop
 
-            yield from wait_on_loop(self)
+            yield from wait_on_loop(self)  # pyright: ignore[reportArgumentType]
         return self.outcome()
 
     def __iter__(self) -> Generator[Any, Any, T]:

@@ -163,7 +163,8 @@ class RunState(LightActor):
 
     def on_receive(self, message: Any) -> Any:
         """Handle one message of the vocabulary, and the facts that come up on the way."""
-        handler = self.HANDLERS.get(type(message))
+        kind: type[Any] = message.__class__
+        handler = self.HANDLERS.get(kind)
         if handler is None:
             logger.bind(run_id=self._ref.run_id).warning("no handler for {!r}", type(message))
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import attrs
 
@@ -272,5 +273,5 @@ class TurnWork(InboxWork):
 def _content(given: object) -> Content:
     """Take content as a driver gave it; raises InvalidContent for what is none."""
     if type(given) is tuple:
-        return given
+        return cast("Content", given)
     return as_content(given, "a driver's output") if given else ()

@@ -101,7 +101,7 @@ class Scope:
 
     def run(self, function: Callable[[], Any], done: Done) -> None:
         """Run a blocking function here, on a worker's thread, and say how it ended."""
-        CURRENT.set(self)
+        CURRENT.set(self)  # pyright: ignore[reportArgumentType]
         try:
             self.check()
             outcome = Outcome(function())

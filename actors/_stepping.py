@@ -95,7 +95,7 @@ class Stepping(Scope):
                 if not isinstance(yielded, Reply):
                     yielded = _not_a_reply(yielded)
                 if yielded.is_done:
-                    value, error = yielded._value, yielded.error  # noqa: SLF001
+                    value, error = yielded.value, yielded.error
                     continue
                 if yielded.target is not None:
                     try:

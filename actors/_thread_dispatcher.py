@@ -183,18 +183,18 @@ class ThreadDispatcher(WorkDispatcher):
                 with lock:
                     ref = ready.popleft()
                     queue: Any = ref.queue
+                    letter: Any = queue
                     if queue is None:  # sealed meanwhile, its letters handed back
                         continue
                     if type(queue) is deque:
-                        message, reply = queue.popleft()
+                        letter = letter.popleft()
                         if queue:
                             ready.append(ref)
                         else:
                             ref.queue = None
                     else:
-                        message, reply = queue
                         ref.queue = None
-                self.deliver(ref, message, reply)
+                self.deliver(ref, letter[0], letter[1])
             else:
                 return
             left -= 1

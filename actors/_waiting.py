@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pykka
 
@@ -22,12 +22,9 @@ FIRST: Final = "first"
 
 def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
     """Return a Reply of how *item*, a Run or a Reply of one, comes out; it never fails."""
-    if isinstance(item, Run):
-        source: Reply[Any] = item.result
-    elif isinstance(item, Reply):
-        source = item
-    else:
+    if not isinstance(item, (Run, Reply)):
         raise InvalidRequest(f"wait: expected runs or Replies of runs, got {type(item).__name__}")
+    source: Reply[Any] = cast("Any", item).result if isinstance(item, Run) else item
     out: Reply[Any] = Reply(pump)
     sources = [source]
 
@@ -51,7 +48,7 @@ def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
 def _listed(runs: Iterable[Any]) -> list[Any]:
     if isinstance(runs, (Run, Reply)) or not isinstance(runs, Iterable):
         raise InvalidRequest(f"wait: expected a list of runs, got {type(runs).__name__}")
-    return list(runs)
+    return list(cast("Any", runs))
 
 
 def _check_when(return_when: object) -> None:
@@ -61,7 +58,7 @@ def _check_when(return_when: object) -> None:
 
 def _unfinished(item: Any, timeout: float | None) -> Unfinished:
     if isinstance(item, Reply) and item.is_done and item.error is None:
-        item = item.outcome()
+        item = cast("Any", item).outcome()
     return Unfinished(item.id if isinstance(item, Run) else "", timeout)
 
 

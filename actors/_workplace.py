@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextvars
 import math
-import random
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from retinue.actors._clock import Timer
 from retinue.actors._context import CURRENT
@@ -41,7 +41,7 @@ class ActorWorkplace:
     def __init__(self, ref: RunRef, service: Any) -> None:
         self.ref = ref
         self.service = service
-        self._random: random.Random | None = None
+        self._random: Random | None = None
         self._source: Source | None = None
         # How many functions of the run are under way on the bounded pool.
         self.calls = 0
@@ -84,11 +84,12 @@ class ActorWorkplace:
         return self.ref.dispatcher.waits
 
     @property
-    def random(self) -> random.Random:
+    def random(self) -> Random:
         """The run's own random numbers, keyed by the runtime's seed and its place in the tree."""
-        if self._random is None:
-            self._random = self.service.random_for(self.ref)
-        return self._random
+        drawn = self._random
+        if drawn is None:
+            drawn = self._random = cast("Random", self.service.random_for(self.ref))
+        return drawn
 
     def now(self) -> float:
         """Return the runtime's clock, in seconds."""
@@ -119,13 +120,13 @@ class ActorWorkplace:
 
     def on_thread(self, function: Callable[[], Any], done: Done, turn: int) -> ThreadScope:
         """Run a blocking function on a thread of its own; the pool grows as needed."""
-        scope = ThreadScope(self, turn)
+        scope = ThreadScope(self, turn)  # pyright: ignore[reportArgumentType]
         self.ref.dispatcher.on_thread(lambda: scope.run(function, done), self.run_id)
         return scope
 
     def on_loop(self, coroutine: Coroutine[Any, Any, Any], done: Done, turn: int) -> LoopScope:
         """Run a coroutine as a task on the runtime's loop."""
-        scope = LoopScope(self, turn)
+        scope = LoopScope(self, turn)  # pyright: ignore[reportArgumentType]
 
         def finished(outcome: Outcome) -> None:
             scope.is_done = True
@@ -138,7 +139,7 @@ class ActorWorkplace:
 
     def step(self, generator: Generator[Any, Any, Any], done: Done, turn: int) -> Stepping:
         """Step a generator inside the run's actor; call this in a handler of it."""
-        stepping = Stepping(self, turn, generator, done)
+        stepping = Stepping(self, turn, generator, done)  # pyright: ignore[reportArgumentType]
         stepping.advance(None)
         return stepping
 
@@ -152,7 +153,7 @@ class ActorWorkplace:
         dispatcher = self.ref.dispatcher
         reply: Reply[Any] = Reply(dispatcher.pump)
         outer = CURRENT.get()
-        scope = ThreadScope(self, 0 if outer is None else outer.turn)
+        scope = ThreadScope(self, 0 if outer is None else outer.turn)  # pyright: ignore[reportArgumentType]
         self._count_call(1)
 
         def finished(outcome: Outcome) -> None:

@@ -49,7 +49,7 @@ class RegistryActor(Catalogue):
 
     def on_receive(self, message: Any) -> Any:
         """Handle one message of the vocabulary."""
-        kind: type[Any] = type(message)
+        kind: type[Any] = message.__class__
         handler = self.HANDLERS.get(kind)
         if handler is None:
             return super().on_receive(message)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import attrs
 
@@ -191,7 +191,7 @@ def usage_of(events: Iterable[Event]) -> Usage:
 
 
 def _backwards(events: Iterable[Event]) -> Iterator[Event]:
-    if type(events) is tuple or type(events) is list:
-        # Asking for the abstract Sequence costs as much as the fold of a short log.
-        return reversed(events)
-    return reversed(list(events))
+    # Asking for the abstract Sequence costs as much as the fold of a short log.
+    if type(events) is not tuple and type(events) is not list:
+        events = tuple(events)
+    return reversed(cast("Sequence[Event]", events))

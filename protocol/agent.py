@@ -163,7 +163,7 @@ class Agent:
     name: str = attrs.field(default="", validator=_TEXT)
     instructions: str = attrs.field(default="", validator=_TEXT)
     tools: tuple[Tool, ...] = attrs.field(default=(), converter=_tools)
-    options: Mapping[str, Any] = attrs.field(factory=dict, validator=_OPTIONS)
+    options: Mapping[str, Any] = attrs.field(factory=dict[str, Any], validator=_OPTIONS)
     is_open: bool = attrs.field(default=False, validator=_FLAG)
     gate: Gate | None = attrs.field(default=None, validator=_GATE)
     kind: Kind = attrs.field(init=False)
@@ -194,7 +194,8 @@ class Agent:
 
         fields = (self.behaviour, self.name, self.instructions, self.tools)
         rest = (self.options, self.is_open, self.gate)
-        return _thawed, (cloudpickle.dumps((*fields, *rest)),)
+        frozen = cast("Any", cloudpickle).dumps((*fields, *rest))
+        return _thawed, (frozen,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the behaviour itself, as a test of it would."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
@@ -258,11 +258,13 @@ def check_tool_filter(value: object, agent: Agent | None) -> ToolFilter:
     Raises:
         InvalidToolFilter: no filter, an empty one, or one with unknown names.
     """
+    allow: Any
+    deny: Any
     if isinstance(value, Mapping):
-        unknown_keys = set(value) - {"allow", "deny"}
-        if unknown_keys or not value:
+        given = cast("Mapping[object, Any]", value)
+        if set(given) - {"allow", "deny"} or not given:
             raise InvalidToolFilter("a tool filter has 'allow', 'deny' or both, nothing else")
-        allow, deny = value.get("allow"), value.get("deny") or ()
+        allow, deny = given.get("allow"), given.get("deny") or ()
     elif isinstance(value, ToolFilter):
         allow, deny = value.allow, value.deny
     else:
@@ -273,10 +275,13 @@ def check_tool_filter(value: object, agent: Agent | None) -> ToolFilter:
         raise InvalidToolFilter("an empty tool filter filters nothing; leave it out")
     for names in (allow or (), deny):
         listed = isinstance(names, Collection) and not isinstance(names, str)
-        if not listed or not all(isinstance(name, str) for name in names):
+        if not listed or not all(
+            isinstance(name, str) for name in cast("Collection[object]", names)
+        ):
             raise InvalidToolFilter("a tool filter lists names, as in allow=('read', 'search')")
     known = [tool.name for tool in agent.tools] if agent is not None else []
-    unknown = [name for name in (*(allow or ()), *deny) if name not in known]
+    named: list[str] = [*(allow or ()), *deny]
+    unknown = [name for name in named if name not in known]
     if unknown:
         raise InvalidToolFilter(
             f"unknown tools {', '.join(unknown)}; the agent has {', '.join(known) or 'none'}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Coroutine, Generator
-from typing import Any
+from collections.abc import Coroutine, Generator, Sequence
+from typing import Any, cast
 
 import attrs
 
@@ -38,10 +38,11 @@ def capture(value: object, schema: Any, agent: str) -> Captured:
         return Captured(())
     if isinstance(value, str):
         return Captured((Text(value),))
-    if type(value) in BLOCK_TYPES or isinstance(value, Message) or _is_blocks(value):
+    block: type[Any] = value.__class__
+    if block in BLOCK_TYPES or isinstance(value, Message) or _is_blocks(value):
         return Captured(as_content(value, "result"))
     if isinstance(value, (Coroutine, Generator)):
-        value.close()
+        cast("Generator[Any, Any, Any]", value).close()
         kind = "a coroutine" if inspect.iscoroutine(value) else "a generator"
         raise InvalidContent(f"{agent} returned {kind}; make the behaviour itself one")
     if is_json(value):
@@ -53,11 +54,10 @@ def capture(value: object, schema: Any, agent: str) -> Captured:
 
 
 def _is_blocks(value: object) -> bool:
-    return (
-        isinstance(value, (list, tuple))
-        and bool(value)
-        and all(type(item) in BLOCK_TYPES for item in value)
-    )
+    if not isinstance(value, (list, tuple)):
+        return False
+    items = cast("Sequence[object]", value)
+    return bool(items) and all(type(item) in BLOCK_TYPES for item in items)
 
 
 def _captured_by_schema(value: object, schema: Any) -> Captured:

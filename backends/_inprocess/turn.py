@@ -6,11 +6,14 @@ methods return plain values.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import Any, Final, TypeAlias, cast
 
 from retinue.backends._inprocess.view import TurnView
 from retinue.protocol import messages
 from retinue.protocol.content import Message
+
+Notes: TypeAlias = tuple[Message, ...]
+_NOTHING: Final[Notes] = ()
 
 
 class Edge:
@@ -24,12 +27,12 @@ class Edge:
     def __iter__(self) -> Generator[Any, Any, tuple[Message, ...]]:
         yield
         reply = self._turn.claim_waiting()
-        return () if reply is None else (yield from reply)
+        return _NOTHING if reply is None else cast("Notes", (yield from reply))
 
     def __await__(self) -> Generator[Any, Any, tuple[Message, ...]]:
         yield
         reply = self._turn.claim_waiting()
-        return () if reply is None else (yield from reply.__await__())
+        return _NOTHING if reply is None else cast("Notes", (yield from reply.__await__()))
 
 
 class Turn(TurnView):
