@@ -11,6 +11,7 @@ import pytest
 from retinue.actors import Runtime
 from retinue.backends import scripted
 from retinue.backends.scripted import (
+    Crash,
     Echo,
     End,
     Hold,
@@ -215,3 +216,24 @@ def test_a_script_needs_no_threads(runtime: Runtime) -> None:
     assert before + 1 >= threading.active_count()
     hold.release()
     assert ["go"] * 100 == [result_of(run).text for run in runs]
+
+
+@pytest.mark.parametrize("end", [None, Crash(OSError("gone")), Return("done")], ids=str)
+def test_a_turn_that_ends_between_a_call_and_its_result_leaves_a_balanced_log(
+    runtime: Runtime, end: Item | None
+) -> None:
+    """
+    H46, LOG-14: cancelled, broken or just over, every call in the log has an answer.
+    """
+    hold = Hold()
+    run = scripted_run(runtime, Use(CALL), hold, *([] if end is None else [end]))
+    assert hold.reached.wait(PATIENCE)
+
+    if end is None:
+        run.cancel()
+    hold.release()
+    result_of(run)
+
+    assert [CALL.call_id] == [
+        event.result.call_id for event in run.transcript() if isinstance(event, ToolReturned)
+    ]

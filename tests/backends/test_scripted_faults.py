@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from retinue.actors import Limits, ManualClock, Runtime
+from retinue.actors import Limits, ManualClock, Run, Runtime
 from retinue.backends.scripted import (
     CloseFails,
     Crash,
@@ -25,7 +25,7 @@ from retinue.backends.scripted import (
 from retinue.protocol.content import ToolCall, ToolResult
 from retinue.protocol.errors import NotQuiescent, StartFailed
 from retinue.protocol.events import RunEnded, RunStarted
-from retinue.protocol.log import Ending, ToolReturned, TurnFinished
+from retinue.protocol.log import Cause, Ending, TurnFinished
 from tests.backends.contract import only, result_of, scripted_run, told
 from tests.doubles import PATIENCE, Probe
 
@@ -172,6 +172,47 @@ def test_a_driver_that_never_closes_is_named_after_the_grace(
         runtime.close()
 
 
+def test_a_cancel_reaches_below_a_run_that_does_not_hear_it(runtime: Runtime) -> None:
+    """
+    Promise 3: a descendant's end waits for none of those between it and the cancel.
+    """
+    deaf = Hold(ignores_stop=True)
+    holds = Hold(), deaf, Hold()
+    runs: list[Run] = []
+    for hold in holds:
+        runs.append(scripted_run(runtime, hold, parent=runs[-1] if runs else None))
+        assert hold.reached.wait(PATIENCE)
+
+    runs[0].cancel().get(timeout=PATIENCE)
+
+    assert "aborted" == result_of(runs[2]).stop_reason
+    assert not runs[1].result.is_done
+    deaf.release()
+    assert "aborted" == result_of(runs[1]).stop_reason
+
+
+def test_the_first_cause_of_a_stop_stays(runtime: Runtime, clock: ManualClock) -> None:
+    """
+    A run over its deadline that is then disposed of has ended for the deadline.
+    """
+    hold = Hold(ignores_stop=True)
+    run = scripted_run(runtime, hold, Raise(ValueError("odd")), deadline=1.0)
+    child = scripted_run(runtime, Hold(), parent=run)
+    assert hold.reached.wait(PATIENCE)
+
+    clock.advance(1.0)
+    result_of(child)  # the deadline was handled: it went down the tree
+    disposed = run.dispose()
+    run.cancel().get(timeout=PATIENCE)
+    hold.release()
+
+    assert "timeout" == result_of(run).stop_reason
+    assert disposed.get(timeout=PATIENCE)
+    assert [Cause.DEADLINE] == [
+        event.cause for event in run.transcript() if isinstance(event, TurnFinished)
+    ]
+
+
 def test_a_turn_that_ignores_its_stop_is_named_after_the_grace(
     runtime: Runtime, clock: ManualClock
 ) -> None:
@@ -238,24 +279,3 @@ def test_an_opening_that_has_no_thread_cannot_be_held(runtime: Runtime) -> None:
     """
     with pytest.raises(StartFailed, match="is_immediate=False"):
         scripted_run(runtime, NeverOpen())
-
-
-@pytest.mark.parametrize("end", [None, Crash(OSError("gone")), Return("done")], ids=str)
-def test_a_turn_that_ends_between_a_call_and_its_result_leaves_a_balanced_log(
-    runtime: Runtime, end: Item | None
-) -> None:
-    """
-    H46, LOG-14: cancelled, broken or just over, every call in the log has an answer.
-    """
-    hold = Hold()
-    run = scripted_run(runtime, Use(CALL), hold, *([] if end is None else [end]))
-    assert hold.reached.wait(PATIENCE)
-
-    if end is None:
-        run.cancel()
-    hold.release()
-    result_of(run)
-
-    assert [CALL.call_id] == [
-        event.result.call_id for event in run.transcript() if isinstance(event, ToolReturned)
-    ]
