@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from typing import Any, Final
 
 from retinue.actors import Run, RunResult, Runtime
-from tests.doubles import PATIENCE
+from tests.doubles import PATIENCE, Gate
 
 Steps = Generator[Any, Any, Any]
 Work = Callable[[Any], Any]
@@ -122,3 +122,21 @@ def opened(runtime: Runtime, agent: Any, **options: Any) -> Run:
 def ended(run: Run) -> RunResult:
     """Wait for the run's result."""
     return run.result.get(timeout=PATIENCE)
+
+
+class Gates:
+    """Runs that answer when the test lets them."""
+
+    def __init__(self, runtime: Runtime, names: str) -> None:
+        self._gates = {name: Gate() for name in names}
+        self.runs = [started(runtime, self._turn, name) for name in names]
+
+    def _turn(self, turn: Any) -> str:
+        self._gates[turn.text].wait()
+        return str(turn.text)
+
+    def open(self, names: str) -> None:
+        """Let runs go, one after another has ended."""
+        for name in names:
+            self._gates[name].open()
+            ended(self.runs["abcdef".index(name)])
