@@ -75,8 +75,9 @@ def test_questions_are_answered_on_the_loop(*, deterministic: bool) -> None:
         assert "spawn" in runtime.providers()
         assert (await runtime.find(run.id)).id == run.id
         await run.dispose()
+        assert (await run.result) == runtime.result_of(run.id)
         with pytest.raises(NoSuchRun):
-            runtime.result_of(run.id)
+            runtime.result_of("nobody")
         unsubscribe()
         assert [RunStarted, RunEnded, RunEnded] == [type(event) for event in events]
 
