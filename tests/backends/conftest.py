@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
 
 from retinue.actors import ManualClock, Reply, Run, Runtime
-from retinue.protocol.events import LifecycleMonitor
+from retinue.backends.scripted import NeverOpen, Return, Scripted
+from retinue.protocol.events import LifecycleMonitor, RunEnded, RunStarted
 from retinue.protocol.invariants import violations
-from tests.backends.contract import CASES, Case
+from tests.backends.contract import CASES, Case, only
+from tests.doubles import PATIENCE, Probe
 
 
 @pytest.fixture(params=CASES, ids=str)
@@ -62,3 +65,22 @@ def runtime(clock: ManualClock) -> Iterator[Runtime]:
     for run in opened.runs():
         assert () == violations(run.transcript())
         assert run.log.open_turn is None
+
+
+@pytest.fixture
+def edges(runtime: Runtime) -> Probe:
+    """What is told of runs that start and end."""
+    probe = Probe()
+    runtime.subscribe(only(probe, RunStarted, RunEnded))
+    return probe
+
+
+@pytest.fixture
+def slow(runtime: Runtime) -> Iterator[tuple[Case, NeverOpen]]:
+    """A provider that opens runs on a thread, the first of which it does not open."""
+    never = NeverOpen()
+    scripts: Iterator[list[Item]] = chain([[never, Return("first")]], repeat([Return("second")]))
+    provider = Scripted(lambda _: next(scripts), name="slow", is_immediate=False)
+    runtime.register(provider).get(timeout=PATIENCE)
+    yield Case("slow", provider), never
+    never.release()

@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any, Final, cast
 
 import attrs
+import pytest
 
 from retinue.actors import Agent, Reply, Run, RunResult, Runtime
 from retinue.backends.inprocess import InProcess
@@ -254,6 +255,13 @@ def cancelled_at(hold: Hold, run: Run, reason: str = "enough") -> RunResult:
     assert hold.reached.wait(PATIENCE)
     run.cancel(reason).get(timeout=PATIENCE)
     return result_of(run)
+
+
+def refusal(start: Reply[Run]) -> BaseException:
+    """Wait for a start that is refused, and return why."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - the test looks at it
+        start.get(timeout=PATIENCE)
+    return caught.value
 
 
 def barrier(run: Run) -> None:

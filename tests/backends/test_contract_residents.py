@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retinue.actors import Run, Runtime
-from retinue.backends.scripted import Echo, End, Hold, Item, Raise, Refuse, Return, Say
+from retinue.backends.scripted import Crash, Echo, End, Hold, Item, Raise, Refuse, Return, Say
 from retinue.protocol.errors import DeadRun, NotDelivered
 from retinue.protocol.log import Ending
 from tests.backends.contract import Case, barrier, result_of, scripted_resident
@@ -91,6 +91,18 @@ def test_a_turns_result_is_that_turns_alone(case: Case, runtime: Runtime) -> Non
     answers = [run.ask("more").get(timeout=PATIENCE) for _ in range(2)]
 
     assert ["one", ""] == [answer.text for answer in answers]
+
+
+def test_whoever_asked_a_run_that_breaks_is_answered(runtime: Runtime) -> None:
+    """
+    H59: the turn has no end of its own, and the ask has one.
+    """
+    run = scripted_resident(runtime, Crash(OSError("gone")))
+
+    with pytest.raises(DeadRun, match=run.id):
+        run.ask("more").get(timeout=PATIENCE)
+
+    assert "error" == result_of(run).stop_reason
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from retinue.actors import Cancellation, Limits, ManualClock, Reply, Run, Runtime
-from retinue.backends.scripted import Echo, Hold, NeverOpen, Return, Scripted, StepEdge
+from retinue.actors import Cancellation, Limits, Runtime
+from retinue.backends.scripted import Echo, Hold, Return, Scripted, StepEdge
 from retinue.protocol.errors import (
     Closing,
     InvalidToolFilter,
     LimitReached,
     NoProvider,
     StartCancelled,
-    StartFailed,
-    StartTimeout,
 )
-from retinue.protocol.events import RunEnded, RunStarted
+from retinue.protocol.events import RunStarted
 from retinue.protocol.log import UserMessage
-from retinue.protocol.messages import Closed
 from tests.backends.contract import (
     Case,
     cancelled_at,
-    only,
-    overheard,
+    refusal,
     result_of,
     script_of_options,
     standstill,
@@ -32,36 +24,6 @@ from tests.backends.contract import (
     told,
 )
 from tests.doubles import PATIENCE, Probe
-
-
-@pytest.fixture
-def edges(runtime: Runtime) -> Probe:
-    """What is told of runs that start and end."""
-    probe = Probe()
-    runtime.subscribe(only(probe, RunStarted, RunEnded))
-    return probe
-
-
-@pytest.fixture
-def slow(runtime: Runtime) -> Iterator[tuple[Case, NeverOpen]]:
-    """A provider that opens runs on a thread, the first of which it does not open."""
-    never, opened = NeverOpen(), list[str]()
-
-    def script(order: object) -> list[object]:
-        opened.append(repr(order))
-        return [never, Return("first")] if len(opened) == 1 else [Return("second")]
-
-    slow = Scripted(script, name="slow", is_immediate=False)  # type: ignore[arg-type]
-    runtime.register(slow).get(timeout=PATIENCE)
-    yield Case("slow", slow), never
-    never.release()
-
-
-def refusal(start: Reply[Run]) -> BaseException:
-    """Wait for a start that is refused, and return why."""
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - the test looks at it
-        start.get(timeout=PATIENCE)
-    return caught.value
 
 
 def test_a_token_that_is_tripped_already_starts_nothing(
@@ -164,23 +126,6 @@ def test_a_parent_that_is_ending_starts_nothing(case: Case, runtime: Runtime) ->
     assert 1 == len(tuple(runtime.tree()))
 
 
-def test_a_parent_that_is_disposed_of_during_its_childs_set_up_gets_no_child(
-    case: Case, runtime: Runtime, edges: Probe, slow: tuple[Case, NeverOpen]
-) -> None:
-    """
-    VAL-8b, RACE-9: nothing is announced, the start is refused, and the dispose is not held up.
-    """
-    slow_case, never = slow
-    hold = Hold()
-    parent = started(runtime, case, hold)
-    child = slow_case.start(runtime, [], parent=parent)
-    assert never.reached.wait(PATIENCE)
-
-    assert parent.dispose().get(timeout=PATIENCE)
-    assert isinstance(refusal(child), StartFailed)
-    assert {parent.id} == {event.run_id for event in told(runtime, edges)}  # type: ignore[attr-defined]
-
-
 def test_a_start_that_failed_gives_its_place_back(case: Case, runtime: Runtime) -> None:
     """
     RUN-2: rolled back before the refusal is delivered: a tree with one place has it again.
@@ -198,64 +143,6 @@ def test_a_start_that_failed_gives_its_place_back(case: Case, runtime: Runtime) 
     assert "in" == result_of(second).text
     assert "in" == result_of(started(runtime, case, Return("in"), parent=parent)).text
     assert isinstance(refusal(case.start(runtime, [Echo()], parent=parent)), LimitReached)
-
-
-def test_a_provider_that_never_opens_is_given_up_at_the_start_limit(
-    runtime: Runtime, clock: ManualClock, edges: Probe, slow: tuple[Case, NeverOpen]
-) -> None:
-    """
-    H16: the start rejects at its limit, nothing is published, and its place is free again.
-    """
-    case, never = slow
-    limits = Limits(start=1.0)
-    start = case.start(runtime, [], limits=limits)
-    assert never.reached.wait(PATIENCE)
-
-    clock.advance(0.5)
-    assert not start.is_done
-    clock.advance(0.5)
-    why = refusal(start)
-
-    assert isinstance(why, StartTimeout)
-    assert "slow" in str(why)
-    assert () == tuple(runtime.tree())
-    assert [] == told(runtime, edges)
-
-
-def test_a_driver_that_comes_after_the_start_was_given_up_is_closed(
-    runtime: Runtime, clock: ManualClock, slow: tuple[Case, NeverOpen]
-) -> None:
-    """
-    RUN-2: a provider that comes back late does not leave an open driver behind.
-    """
-    case, never = slow
-    case, ear = overheard(runtime, case)
-    start = case.start(runtime, [], limits=Limits(start=1.0))
-    assert never.reached.wait(PATIENCE)
-    clock.advance(1.0)
-    refusal(start)
-
-    never.release()
-
-    ear.wait_for(Closed)
-
-
-def test_one_slow_preparation_does_not_touch_its_siblings(
-    runtime: Runtime, slow: tuple[Case, NeverOpen]
-) -> None:
-    """
-    REG-16: the first is parked and then cancelled; the second, started meanwhile, completes.
-    """
-    case, never = slow
-    token = Cancellation()
-    first = case.start(runtime, [], cancel=token)
-    assert never.reached.wait(PATIENCE)
-
-    second = case.start(runtime, []).get(timeout=PATIENCE)
-    token.cancel("the first one")
-
-    assert isinstance(refusal(first), StartCancelled)
-    assert ("completed", "second") == (result_of(second).stop_reason, result_of(second).text)
 
 
 def test_runs_of_one_provider_are_independent(case: Case, runtime: Runtime) -> None:

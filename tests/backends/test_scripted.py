@@ -15,6 +15,7 @@ from retinue.backends.scripted import (
     Echo,
     End,
     Hold,
+    Item,
     Refuse,
     Return,
     Say,
