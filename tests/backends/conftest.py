@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retinue.actors import ManualClock, Reply, Run, Runtime
-from retinue.backends.scripted import NeverOpen, Return, Scripted
+from retinue.backends.scripted import Item, NeverOpen, Return, Scripted
 from retinue.protocol.events import LifecycleMonitor, RunEnded, RunStarted
 from retinue.protocol.invariants import violations
 from tests.backends.contract import CASES, Case, only
