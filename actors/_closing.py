@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pykka
 
 from retinue.actors import _context
 from retinue.actors._abandoned import abandon
 from retinue.actors._dispatcher import FOREVER
+from retinue.actors._mailbox import ActorStop
 from retinue.actors._reply import Reply
 from retinue.actors._views import RuntimeViews
 from retinue.protocol import messages
 from retinue.protocol.errors import Deadlock, NotQuiescent, WouldBlock
 from retinue.protocol.limits import check_time
+
+if TYPE_CHECKING:
+    from retinue.actors._service import Service
 
 # How long a close may take, unless its caller says otherwise.
 CLOSE_SECONDS: Final = 10.0
@@ -23,6 +29,8 @@ CLOSE_SECONDS: Final = 10.0
 
 class ClosableRuntime(RuntimeViews):
     """The part of a Runtime that ends it."""
+
+    _forgotten: weakref.finalize[[Service, str], Any]
 
     def __init__(self) -> None:
         # Resolved when the first close is through; later ones wait for it.
@@ -85,6 +93,8 @@ class ClosableRuntime(RuntimeViews):
     def _is_first(self) -> bool:
         with self._service.dispatcher.lock:
             is_first, self._is_closed = not self._is_closed, True
+        if is_first:
+            self._forgotten.detach()
         return is_first
 
     @contextmanager
@@ -132,3 +142,13 @@ class ClosableRuntime(RuntimeViews):
     def id(self) -> str:
         """The prefix of this runtime's run ids."""
         return self._service.dispatcher.prefix
+
+
+def warn_forgotten(service: Service, text: str) -> None:
+    """Warn of a runtime that nobody closed, and stop what is left of it, waiting for nothing."""
+    if service.is_shut:
+        return
+    try:
+        warnings.warn(f"{text} was never closed", ResourceWarning, stacklevel=2)
+    finally:
+        service.tell_registry(ActorStop())

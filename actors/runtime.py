@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import pykka
 
 from retinue.actors._arguments import a_dispatcher, several
-from retinue.actors._closing import ClosableRuntime
+from retinue.actors._closing import ClosableRuntime, warn_forgotten
 from retinue.actors._dispatcher import Dispatcher
 from retinue.actors._providers import once
 from retinue.actors._reply import Reply
@@ -59,8 +59,6 @@ class Runtime(ClosableRuntime):
         grace: float = GRACE_SECONDS,
     ) -> None:
         super().__init__()
-        # For __del__, should anything below raise.
-        self._is_closed = True
         if limits is not None and not isinstance(limits, Limits):
             raise InvalidLimit(f"limits: expected Limits(...), got {type(limits).__name__}")
         if isinstance(grace, bool) or not isinstance(grace, (int, float)) or not grace > 0:
@@ -74,6 +72,9 @@ class Runtime(ClosableRuntime):
             seed = getattr(dispatcher, "seed", None)
         self._service = Service(dispatcher, limits or NO_LIMITS, seed, float(grace))
         self._is_closed = False
+        # A finalizer and no __del__: at the interpreter's exit a blocked thread may hold the
+        # module, and everything in it, for ever.
+        self._forgotten = weakref.finalize(self, warn_forgotten, self._service, repr(self))
         try:
             for provider in given:
                 self.register(provider).get()
@@ -99,11 +100,6 @@ class Runtime(ClosableRuntime):
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "open"
         return f"<Runtime {self._service.dispatcher.prefix} {state}>"
-
-    def __del__(self) -> None:
-        if not self._is_closed and not self._service.is_shut:
-            warnings.warn(f"{self!r} was never closed", ResourceWarning, source=self, stacklevel=1)
-            self._service.tell_registry(_stop_all())
 
     def __enter__(self) -> Self:
         self._must_be_open()
@@ -234,9 +230,3 @@ class Runtime(ClosableRuntime):
             return once(lambda: not self._is_closed and bool(self._ask(order)))
 
         return reply.map(remover)
-
-
-def _stop_all() -> Any:
-    from retinue.actors._mailbox import ActorStop
-
-    return ActorStop()
