@@ -66,6 +66,9 @@ def _suspend(reply: Reply[Any], loop: asyncio.AbstractEventLoop) -> Generator[An
         reply.forget(resolved)
         reply.abandon()
         raise
+    scope, task = _context.CURRENT.get(), asyncio.current_task(loop)
+    if scope is not None and task is not None and not task.cancelling():
+        scope.check()  # as on a thread; a clean-up after the cancel may wait for what it likes
 
 
 class LoopWork:

@@ -80,7 +80,8 @@ class Scope:
         Wait on a behaviour's thread for *reply*, or until the scope trips.
 
         Raises:
-            Cancelled: it tripped.
+            Cancelled: it tripped, or the run is marked to end: what came is then what the
+                same cancel left of somebody else's work, and no ground to go on (H04).
         """
         either: Reply[Any] = Reply(reply.pump)
 
@@ -94,10 +95,8 @@ class Scope:
         finally:
             self.forget(either.resolve)
             reply.forget(resolved)
-        if reply.is_done:
-            return True
         self.check()
-        return False
+        return reply.is_done
 
     def run(self, function: Callable[[], Any], done: Done) -> None:
         """Run a blocking function here, on a worker's thread, and say how it ended."""

@@ -101,7 +101,7 @@ class ByHand:
             prompt = order.request.prompt
             door = Reply[None](workplace.ref.dispatcher.pump)
             self.doors["" if prompt is None else prompt.text] = door
-            door.get()
+            door.wait_for(None)  # unlike get(), it does not look whether the run is still wanted
         self.drivers.append(HandDriver(workplace, closes=self._closes))
         return self.drivers[-1]
 

@@ -87,6 +87,22 @@ def test_an_asker_does_not_run_what_others_wait_for(dispatcher: Any) -> None:
     assert ["queued"] == first.page
 
 
+def test_an_ask_does_not_overtake_what_the_same_thread_has_told(dispatcher: Any) -> None:
+    """
+    First come, first served holds for a sender, on whatever thread its ask is answered.
+    """
+    scribe = make(dispatcher, of=DirectScribe)
+
+    def talk() -> None:
+        for number in range(0, 200, 2):
+            scribe.ref.tell(number)
+            scribe.ref.ask(number + 1, timeout=PATIENCE)
+
+    elsewhere(talk)
+
+    assert list(range(200)) == scribe.page
+
+
 def test_a_dead_direct_actor_refuses(dispatcher: Any) -> None:
     """
     An asker that finds the role free and the actor gone gets the dead-actor error.

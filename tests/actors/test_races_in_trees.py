@@ -119,32 +119,6 @@ def test_a_turn_that_ends_takes_back_the_starts_that_it_has_under_way(
     assert 2 == len(slow.drivers)
 
 
-def test_a_wait_for_all_hears_of_a_child_that_was_stopped_from_outside(here: Stage) -> None:
-    """
-    H19: the wait ends with that child's reason, at once when it was the last.
-    """
-    outcomes: list[RunResult] = []
-
-    @agent
-    def parent(turn: Any) -> Steps:
-        starts = [turn.start("hand", name) for name in "abc"]
-        outcomes.extend((yield from turn.wait(starts)))
-        return "heard"
-
-    run = here.runtime.start("spawn", "go", agent=parent).get()
-    here.settle()
-    for driver in here.hand.drivers[:2]:
-        driver.end()
-    here.settle()
-    assert not run.result.is_done
-    here.runtime.find(here.hand.drivers[2].workplace.run_id).get().cancel()
-    here.settle()
-    here.hand.drivers[2].end(Ending.ABORTED)
-
-    assert "heard" == run.result.get().text
-    assert [COMPLETED, COMPLETED, ABORTED] == [outcome.stop_reason for outcome in outcomes]
-
-
 @pytest.mark.parametrize(
     ("limits", "most"),
     [(None, 31), (Limits(total=20), 20), (Limits(live=20), 31)],
