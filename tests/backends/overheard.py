@@ -11,7 +11,7 @@ from tests.doubles import PATIENCE
 
 class Overheard:
     """
-    Another provider under a name of its own, every fact of which is noted once it is sent.
+    Another provider under a name of its own: what its drivers send is noted once it is sent.
 
     So a test knows that a turn's end is on its way while nobody has handled it yet.
     """
@@ -40,7 +40,7 @@ class Overheard:
 
     def wait_for(self, kind: type) -> None:
         """
-        Wait until a fact of that kind was reported.
+        Wait until something of that kind was sent.
 
         Raises:
             AssertionError: none was.
@@ -49,7 +49,7 @@ class Overheard:
             came = self._heard.wait_for(
                 lambda: any(isinstance(fact, kind) for fact in self._facts), PATIENCE
             )
-        assert came, f"no {kind.__name__} was reported"
+        assert came, f"no {kind.__name__} was sent"
 
 
 class _Ear:
@@ -66,3 +66,9 @@ class _Ear:
         """Report, then tell."""
         self._workplace.report(fact)
         self._listener.note(fact)
+
+    def ask(self, message: object) -> Any:
+        """Ask, then tell."""
+        reply = self._workplace.ask(message)
+        self._listener.note(message)
+        return reply

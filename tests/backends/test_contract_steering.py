@@ -8,14 +8,16 @@ import pytest
 
 from retinue.actors import Run, Runtime, StepTaken, SupportsResume, SupportsSteer
 from retinue.backends.scripted import Echo, Hold, Item, Raise, Return, Scripted, StepEdge
+from retinue.protocol import messages
 from retinue.protocol.content import Kind, Message, Source, Text
 from retinue.protocol.errors import DeadRun, NotDelivered, NotResident, UnsupportedCapability
 from retinue.protocol.log import StepStarted, UserMessage
-from retinue.protocol.messages import Steer
 from tests.backends.contract import (
+    CASES,
     Case,
     barrier,
     cancelled_at,
+    overheard,
     result_of,
     script_of_options,
     standstill,
@@ -83,6 +85,30 @@ def test_what_was_steered_is_not_delivered_to_a_run_that_fails(
     for receipt in receipts:
         with pytest.raises(NotDelivered):
             receipt.get(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.works_elsewhere], ids=str)
+def test_a_step_edge_that_a_cancel_overtakes_takes_nothing(case: Case, runtime: Runtime) -> None:
+    """
+    H25: the turn was stopped while it stood at the edge, and the receipt says so.
+    """
+    hold = Hold()
+    case, ear = overheard(runtime, case)
+    run = held(runtime, case, hold, StepEdge())
+    receipt = run.steer("one more thing")
+    barrier(run)
+
+    with standstill(runtime):
+        hold.release()
+        ear.wait_for(messages.StepEdge)
+        run.cancel()
+
+    with pytest.raises(NotDelivered):
+        receipt.get(timeout=PATIENCE)
+    result_of(run)
+    assert ["go"] == [
+        event.message.text for event in run.transcript() if isinstance(event, UserMessage)
+    ]
 
 
 def test_a_run_that_has_ended_cannot_be_steered(case: Case, runtime: Runtime) -> None:
@@ -215,4 +241,4 @@ def test_steering_past_a_missing_method_is_refused(runtime: Runtime) -> None:
     run = held(runtime, Case("stiff", provider), hold, StepEdge())
 
     with pytest.raises(UnsupportedCapability, match="stiff"):
-        run.ref.ask(Steer(Message((Text("psst"),), Source(Kind.USER))), timeout=PATIENCE)
+        run.ref.ask(messages.Steer(Message((Text("psst"),), Source(Kind.USER))), timeout=PATIENCE)

@@ -172,6 +172,22 @@ def test_a_driver_that_never_closes_is_named_after_the_grace(
         runtime.close()
 
 
+def test_a_settled_run_has_given_its_place_back(clock: ManualClock) -> None:
+    """
+    H50: what has its result needs no place any more, whether or not it has let go.
+    """
+    script: list[Item] = [NeverClose(), Return("done")]
+    never = Scripted(script, name="never")
+    with Runtime([never], limits=Limits(live=1), clock=clock) as runtime:
+        run = runtime.start("never", "go").get(timeout=PATIENCE)
+        result_of(run)
+
+        assert "in" == result_of(runtime.start("scripted", "in").get(timeout=PATIENCE)).text
+        clock.advance(60.0)
+        with pytest.raises(NotQuiescent):
+            runtime.close()
+
+
 def test_a_cancel_reaches_below_a_run_that_does_not_hear_it(runtime: Runtime) -> None:
     """
     Promise 3: a descendant's end waits for none of those between it and the cancel.
