@@ -52,7 +52,7 @@ _BLOCK: Final = 512
 _CHANGED: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 
 
-def read_directory(path: str, check: Check, give: Give) -> tuple[Tally, list[str]]:
+def read_directory(path: str, check: Check, give: Give, runs: int = 0) -> tuple[Tally, list[str]]:
     """
     Read one directory.
 
@@ -60,11 +60,12 @@ def read_directory(path: str, check: Check, give: Give) -> tuple[Tally, list[str
         path: the directory.
         check: called between any two steps; raises when nobody wants the rest.
         give: takes the pieces that are complete before the directory is.
+        runs: how many runs the last piece counts.
 
     Returns:
         The last piece, and the names of the directories in it, in order.
     """
-    return _Reading(path, check, give).run()
+    return _Reading(path, check, give).read(runs)
 
 
 def read_below(waiting: list[str], limit: int, check: Check, give: Give) -> Tally:
@@ -106,13 +107,13 @@ class _Reading:
         self._kinds: dict[str, list[int]] = {}
         self._unread: list[Unread] = []
 
-    def run(self) -> tuple[Tally, list[str]]:
+    def read(self, runs: int) -> tuple[Tally, list[str]]:
         try:
             opened = _open_directory(self._path)
         except OSError as error:
             self._directories = 0 if error.errno in _CHANGED else 1
             self._note(self._path, error)
-            return self._piece(), []
+            return self._piece(runs), []
         self._directories = 1
         try:
             with os.scandir(opened) as entries:
@@ -124,7 +125,7 @@ class _Reading:
         finally:
             os.close(opened)
         self._below.sort()
-        return self._piece(), self._below
+        return self._piece(runs), self._below
 
     def _take(self, entry: os.DirEntry[str], directory: int) -> None:
         try:
@@ -132,7 +133,7 @@ class _Reading:
                 self._below.append(entry.name)
                 self._found += 1
             elif entry.is_file(follow_symlinks=False):
-                self._read(entry.name, directory)
+                self._read_file(entry.name, directory)
         except OSError as error:
             self._note(join(self._path, entry.name), error)
         self._entries += 1
@@ -140,7 +141,7 @@ class _Reading:
             self._give(self._piece())
             self._begin_piece(directories=0)
 
-    def _read(self, name: str, directory: int) -> None:
+    def _read_file(self, name: str, directory: int) -> None:
         try:
             counted = _count(name, directory, self._check)
         except OSError as error:
@@ -160,15 +161,16 @@ class _Reading:
     def _note(self, path: str, error: OSError) -> None:
         self._unread.append(Unread(shown(path), error.strerror or type(error).__name__))
 
-    def _piece(self) -> Tally:
+    def _piece(self, runs: int = 0) -> Tally:
         folder = shown(self._path)
-        self._files.sort(key=lambda file: file.rank)
-        self._unread.sort(key=lambda entry: entry.rank)
+        self._files.sort(key=File.rank)
+        self._unread.sort(key=Unread.rank)
         return Tally(
             files=len(self._files),
             lines=self._lines,
             bytes=self._bytes,
             directories=self._directories,
+            runs=runs,
             found=self._found,
             unreadable=Unreadable(len(self._unread), tuple(self._unread[:UNREADABLE_KEPT])),
             kinds={kind: Count(*count) for kind, count in self._kinds.items()},

@@ -7,7 +7,6 @@ bounded therefore keep what is first by an order that no two entries share.
 
 from __future__ import annotations
 
-import heapq
 import os
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -45,7 +44,6 @@ class File:
     bytes: int
     lines: int
 
-    @property
     def rank(self) -> tuple[int, str]:
         """The place among the largest, the first being the smallest number."""
         return (-self.bytes, self.path)
@@ -58,7 +56,6 @@ class Unread:
     path: str
     reason: str
 
-    @property
     def rank(self) -> tuple[str, str]:
         """The place in the list."""
         return (self.path, self.reason)
@@ -76,8 +73,8 @@ class Unreadable:
             return self
         if not self.total:
             return other
-        entries = heapq.merge(self.entries, other.entries, key=lambda entry: entry.rank)
-        return Unreadable(self.total + other.total, tuple(entries)[:UNREADABLE_KEPT])
+        entries = sorted((*self.entries, *other.entries), key=Unread.rank)
+        return Unreadable(self.total + other.total, tuple(entries[:UNREADABLE_KEPT]))
 
 
 @attrs.frozen
@@ -106,6 +103,8 @@ class Tally:
     largest: tuple[File, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
+        if self is EMPTY:
+            return other
         return Tally(
             self.files + other.files,
             self.lines + other.lines,
@@ -189,4 +188,4 @@ def _largest(one: tuple[File, ...], other: tuple[File, ...]) -> tuple[File, ...]
         return other
     if len(one) == LARGEST_KEPT and one[-1].bytes > other[0].bytes:
         return one
-    return tuple(heapq.merge(one, other, key=lambda file: file.rank))[:LARGEST_KEPT]
+    return tuple(sorted((*one, *other), key=File.rank)[:LARGEST_KEPT])

@@ -95,9 +95,9 @@ class Survey:
             turn.delta(piece.as_text())
 
         read: Reply[tuple[Tally, list[str]]]
-        read = turn.call(read_directory, path, turn.check, give)
+        read = turn.call(read_directory, path, turn.check, give, 1)
         piece, names = yield from read
-        give(attrs.evolve(piece, runs=1))
+        give(piece)
         paths = [join(path, name) for name in names]
         if plan.depth == 0:
             yield from _count_here(turn, paths, give)
