@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 from retinue.backends._inprocess.capture import capture
 from retinue.backends._script import (
@@ -80,6 +80,8 @@ class ScriptedDriver:
                 self._workplace.report(messages.Closed(error))
             case NeverClose():
                 pass
+            case _ as never:
+                assert_never(never)
 
     def _ended(self, turn: int, outcome: Outcome) -> None:
         fact, error = outcome.value, outcome.error
@@ -125,6 +127,8 @@ class ScriptedDriver:
                     return None
                 case Echo() | Return() | Refuse() | End():
                     return self._end(order, item)
+                case _ as never:
+                    assert_never(never)
         if not has_played:
             raise AssertionError(f"the script has ended, and turn {turn} wants more of it")
         ending = Ending.ABORTED if self._is_stopped else Ending.COMPLETED
@@ -159,6 +163,8 @@ class ScriptedDriver:
                 return messages.TurnEnded(
                     turn, Ending.COMPLETED, captured.output, captured.structured
                 )
+            case _ as never:
+                assert_never(never)
 
 
 class SteerableScriptedDriver(ScriptedDriver):

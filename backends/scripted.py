@@ -55,7 +55,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from typing import TypeAlias, cast
+from typing import TypeAlias, assert_never, cast
 
 from retinue.backends._script import (
     AtTheFront,
@@ -187,6 +187,8 @@ class Scripted:
                 raise error
             case CloseFails() | NeverClose():
                 driver.at_close = item
+            case _ as never:
+                assert_never(never)
 
 
 def _handed_out(script: Sequence[Item] | Sequence[Sequence[Item]]) -> PerRun:

@@ -136,6 +136,13 @@ def test_a_tool_call_is_logged_and_no_output(runtime: Runtime) -> None:
     assert ((), "completed") == (result.output, result.stop_reason)
 
 
+def test_a_provider_says_what_it_is() -> None:
+    """
+    In a failing test it is told apart from the provider that it stands for.
+    """
+    assert "<provider spawn, scripted>" == repr(Scripted(name="spawn"))
+
+
 def test_a_turn_more_than_the_script_has_fails_loudly(runtime: Runtime) -> None:
     """
     A double that improvises hides bugs.
