@@ -9,7 +9,7 @@ import pytest
 from retinue.actors import Agent, Run, Runtime
 from retinue.protocol.errors import AskCycle, DuplicateName, NoSuchRun, NotAllowed
 from tests.actors.behaviours import WAYS, Steps, echo, ended, opened, started
-from tests.doubles import PATIENCE
+from tests.doubles import PATIENCE, Gate
 
 
 def waits(runtime: Runtime, waiter: Run, target: Run) -> bool:
@@ -155,3 +155,55 @@ def test_a_name_is_taken_until_its_run_is_gone(runtime: Runtime) -> None:
     with pytest.raises(NoSuchRun):
         runtime.find("Zoe").get(timeout=PATIENCE)
     assert "Zoe" == opened(runtime, echo, name="Zoe").name
+
+
+def test_a_turns_child_cannot_ask_whoever_has_that_turn_open(runtime: Runtime) -> None:
+    """
+    H52: they would answer in a later turn, and the child is over before that; so it is
+    refused though nobody waits, and the way up is named.
+    """
+    told, runs, gate = list[AskCycle](), dict[int, Run](), Gate()
+
+    def behaviour(turn: Any) -> None:
+        runs[turn.depth] = turn.run
+        if turn.depth < 2:
+            turn.start("spawn", "go", agent=behaviour)
+            gate.wait()
+            return
+        for depth in (0, 1):
+            try:
+                turn.ask(runs[depth], "may I?")
+            except AskCycle as error:
+                told.append(error)
+        gate.open()
+
+    root = opened(runtime, behaviour)
+    root.ask("go").get(timeout=PATIENCE)
+
+    ids = [runs[depth].id for depth in range(3)]
+    assert [(ids[2], ids[1], ids[0], ids[2]), (ids[2], ids[1], ids[2])] == [
+        error.cycle for error in told
+    ]
+
+
+def test_a_background_child_may_ask_a_parent_that_is_busy(runtime: Runtime) -> None:
+    """
+    It outlives the turn, and is answered in the next one.
+    """
+    gate, children = Gate(), list[Run]()
+
+    def child(_: Any) -> str:
+        asked = parent.ask("may I?")
+        gate.open()
+        return str(asked.get(timeout=PATIENCE).text)
+
+    def behaviour(turn: Any) -> str:
+        if turn.number == 1:
+            children.append(turn.start("spawn", "go", agent=child, background=True))
+            gate.wait()
+        return f"yes, in turn {turn.number}"
+
+    parent = opened(runtime, behaviour)
+    parent.ask("go").get(timeout=PATIENCE)
+
+    assert "yes, in turn 2" == ended(children[0]).text

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from retinue.actors import Cancellation, Run, Runtime
+from retinue.actors import Cancellation, ManualClock, Run, Runtime
 from retinue.protocol.errors import Cancelled
 from retinue.protocol.log import Cause, Ending, TurnFinished
-from retinue.protocol.result import ABORTED, COMPLETED
-from tests.actors.behaviours import echo, ended, opened, started
+from retinue.protocol.result import ABORTED, COMPLETED, TIMEOUT
+from tests.actors.behaviours import Steps, echo, ended, opened, started
 from tests.doubles import PATIENCE, Gate
 
 
@@ -148,3 +148,27 @@ def test_a_token_cancels_many_runs_and_is_left_by_those_that_ended(runtime: Runt
 
     assert [ABORTED] * 3 == [ended(run).stop_reason for run in runs]
     assert ("all of them", False) == (token.reason, token.cancel("again"))
+
+
+def test_an_interrupt_is_the_cause_of_one_turn_alone(timed: Runtime, clock: ManualClock) -> None:
+    """
+    LOG-11: what stops the next turn has a cause of its own, and the run's reason is that one.
+    """
+    begun = Gate()
+
+    def behaviour(turn: Any) -> Steps:
+        begun.reached.set()
+        yield turn.sleep(1e9)
+
+    run = opened(timed, behaviour, deadline=10.0)
+    first = run.ask("first")
+    assert begun.reached.wait(PATIENCE)
+    begun.reached.clear()
+    run.interrupt().get(timeout=PATIENCE)
+    assert ABORTED == first.get(timeout=PATIENCE).stop_reason
+    run.tell("second").get(timeout=PATIENCE)
+    assert begun.reached.wait(PATIENCE)
+    clock.advance(10.0)
+
+    assert TIMEOUT == ended(run).stop_reason
+    assert [Cause.USER, Cause.DEADLINE] == [cause for _, cause in stopped_turns(run)]

@@ -180,3 +180,25 @@ def test_a_run_with_a_turn_open_is_not_gone_on_from(runtime: Runtime) -> None:
     gate.open()
     ended(run)
     assert resumed(run).seed_turns == 1
+
+
+def test_a_deep_run_stays_deep_wherever_it_is_resumed(runtime: Runtime) -> None:
+    """
+    DEP-5: inside the turn of a shallow run, depth and cap are the deeper run's own.
+    """
+    bottom: list[Run] = []
+
+    def descending(turn: Any) -> list[Any]:
+        if turn.depth < 3 and turn.text == "go":
+            ended(turn.start("spawn", "go", agent=descending, max_depth=3))
+        elif turn.text == "go":
+            bottom.append(turn.run)
+        return [turn.depth, turn.max_depth]
+
+    def shallow(_: Any) -> Steps:
+        run = yield from bottom[0].resume("go on")  # type: ignore[attr-defined]
+        return (yield from run.result).structured
+
+    ended(started(runtime, descending))
+
+    assert [3, 3] == ended(started(runtime, shallow)).unwrap()
