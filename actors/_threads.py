@@ -61,21 +61,35 @@ class WorkerPool:
         self._is_closed = False
 
     def run(self, function: Callable[[], None], name: str = "") -> ThreadWork:
-        """Run *function* on an idle thread, a new one, or, over the limit, when one is free."""
+        """
+        Run *function* on an idle thread, a new one, or, over the limit, when one is free.
+
+        Raises:
+            RuntimeError: the system has no more threads, and no other will be free.
+        """
         work = ThreadWork(function, name)
-        thread: threading.Thread | None = None
         with self._lock:
             self._work.append(work)
             if self._idle:
                 self._idle.popleft().release()
             elif self._limit is None or len(self._threads) < self._limit:
-                thread = threading.Thread(
-                    target=self._serve, name=f"{self._name}-{next(_numbers)}", daemon=True
-                )
-                self._threads[thread] = None
-        if thread is not None:
-            thread.start()
+                self._start(work)
         return work
+
+    def _start(self, work: ThreadWork) -> None:
+        """Start one more thread, under the lock: ``close`` can join none that has not begun."""
+        thread = threading.Thread(
+            target=self._serve, name=f"{self._name}-{next(_numbers)}", daemon=True
+        )
+        self._threads[thread] = None
+        try:
+            thread.start()
+        except RuntimeError:
+            # The system has no more threads. A bounded pool goes on with those that it has.
+            del self._threads[thread]
+            if self._limit is None or not self._threads:
+                self._work.remove(work)
+                raise
 
     def _serve(self) -> None:
         me = threading.current_thread()
