@@ -102,7 +102,7 @@ class Delegation(TurnWork):
         reason = entry.ticket.cancelled
         if reason is None and (self.is_over or self._ref.mark is not None):
             reason = self._ref.mark or "its parent has ended"
-        if reason is None and entry.turn and entry.turn != self.open_turn:
+        if reason is None and self._is_over_for(entry.turn):
             reason = "the turn that started it is over"
         if reason is not None and self._starter_is_gone(entry):
             self._cancel_child(child, reason)
@@ -115,7 +115,14 @@ class Delegation(TurnWork):
     def _starter_is_gone(self, entry: _Entry) -> bool:
         """Whether the start's owner has ended; a tripped token alone is no failed start (VAL-6)."""
         gone = self.is_over or self._ref.mark is not None
-        return gone or bool(entry.turn and entry.turn != self.open_turn)
+        return gone or self._is_over_for(entry.turn)
+
+    def _is_over_for(self, turn: int) -> bool:
+        """Whether a turn takes no more children; one that is drained still takes its own."""
+        if not turn or turn == self.open_turn:
+            return False
+        drains = self.life.phase is Phase.DRAINING
+        return not (drains and self.last is not None and self.last.turn == turn)
 
     def on_start_refused(self, order: messages.StartRefused) -> None:
         """Tell the starter why there is no child."""

@@ -18,6 +18,7 @@ from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
 from retinue.protocol.errors import BadMessage, DeadRun, InvalidLimit, ordinary
 from retinue.protocol.limits import check_time
+from retinue.protocol.log import Ending
 from retinue.protocol.provider import Outcome
 
 if TYPE_CHECKING:
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
 Done = Callable[[Outcome], None]
 
 _RELEASES: Final = frozenset((messages.Closed, messages.CallsEnded))
+
+
+def _is_plain_end(fact: object) -> bool:
+    """
+    Whether *fact* ends a turn that nobody stopped.
+
+    Such an end goes behind what waits in the mailbox: a generator that starts children in
+    its last step has sent those starts before it returned. An abort waits for no backlog.
+    """
+    return type(fact) is messages.TurnEnded and fact.ending is not Ending.ABORTED
+
 
 
 class ActorWorkplace:
@@ -99,7 +111,7 @@ class ActorWorkplace:
         """Tell the run's actor a fact; within its own handler it is next, without a letter."""
         _check_fact(fact)
         ref = self.ref
-        if ref.dispatcher.is_running(ref):
+        if ref.dispatcher.is_running(ref) and not (ref.queue and _is_plain_end(fact)):
             if ref.actor is not None:
                 ref.actor.facts.append(fact)
         elif not ref.dispatcher.put(ref, fact, None) and type(fact) in _RELEASES:

@@ -119,6 +119,60 @@ def test_a_turn_that_ends_takes_back_the_starts_that_it_has_under_way(
     assert 2 == len(slow.drivers)
 
 
+@agent
+def steps_and_returns(turn: Any) -> Steps:
+    """Start two children and return without a look at either."""
+    turn.start("hand", "of the turn")
+    turn.start("hand", "of the run", background=True)
+    return "returned"
+    yield
+
+
+@agent
+async def coroutine_that_returns(turn: Any) -> str:
+    """Do the same in a coroutine."""
+    turn.start("hand", "of the turn")
+    turn.start("hand", "of the run", background=True)
+    return "returned"
+
+
+@pytest.mark.parametrize("parent", [steps_and_returns, coroutine_that_returns])
+def test_a_child_that_nobody_waited_for_is_started_before_its_turn_is_over(parent: Any) -> None:
+    """
+    A turn's end comes behind the starts that it sent: ``drain`` and ``background`` hold.
+    """
+    for seed in SEEDS:
+        with stage(seed) as here:
+            drained = here.runtime.start("spawn", "go", agent=parent, drain=True).get()
+            here.settle()
+            assert {"of the turn", "of the run"} == {
+                driver.texts[0] for driver in here.hand.drivers
+            }
+            assert not drained.result.is_done
+            for driver in here.hand.drivers:
+                driver.end()
+            assert COMPLETED == drained.result.get().stop_reason
+
+
+def test_without_drain_the_end_of_the_turn_takes_its_own_child_along() -> None:
+    """
+    And leaves the run's: whether the turn's child came to be is a matter of the order.
+    """
+    for seed in SEEDS:
+        with stage(seed) as here:
+            run = here.runtime.open(steps_and_returns, prompt="go").get()
+            here.settle()
+            found = {d.texts[0]: d for d in here.hand.drivers if d.turns}
+            assert "of the run" in found
+            assert [] == found["of the run"].stops
+            if "of the turn" in found:
+                assert 1 == len(found["of the turn"].stops)
+            for driver in found.values():
+                driver.end()
+            here.settle()
+            assert run.interrupt().get() is False
+
+
 @pytest.mark.parametrize(
     ("limits", "most"),
     [(None, 31), (Limits(total=20), 20), (Limits(live=20), 31)],

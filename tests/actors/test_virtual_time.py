@@ -98,6 +98,25 @@ def test_asyncio_time_outs_are_virtual(runtime: Runtime) -> None:
     assert [10, 30, 35] == runtime.start("spawn", "go", agent=patient).get().result.get().structured
 
 
+def test_a_time_out_that_nobody_needs_any_more_moves_no_time(
+    runtime: Runtime, dispatcher: DeterministicDispatcher
+) -> None:
+    """
+    Once it is left there is nothing to wait for, and a wait says so at once.
+    """
+
+    @agent
+    async def early(turn: Any) -> None:
+        async with asyncio.timeout(HOUR):
+            await turn.sleep(1)
+
+    runtime.start("spawn", "go", agent=early).get().result.get()
+
+    with pytest.raises(Deadlock):
+        Reply[None](dispatcher).get()
+    assert 1 == dispatcher.clock.now()
+
+
 def test_asyncio_threads_take_turns_like_everything_else(runtime: Runtime) -> None:
     """
     asyncio.to_thread gives its value or its error, and what it waits for may be virtual.
