@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -238,3 +239,29 @@ def test_waiting_where_it_would_stop_the_runtime_raises_at_once(runtime: Runtime
     assert observed + 2 == len(errors)
     assert all("would block" in str(error) for error in errors)
     assert "await reply" in str(errors[-1])
+
+
+def test_an_await_that_was_given_up_leaves_nothing_with_its_run(runtime: Runtime) -> None:
+    """
+    A run that lives long does not collect those who stopped waiting for it.
+    """
+    run = opened(runtime, echo)
+
+    async def main() -> int:
+        async def give_up() -> None:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(awaited(run.result), 0)
+
+        await give_up()
+        gc.collect()
+        before = sum(isinstance(thing, asyncio.Future) for thing in gc.get_objects())
+        for _ in range(50):
+            task = asyncio.create_task(awaited(run.result))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        del task
+        gc.collect()
+        return sum(isinstance(thing, asyncio.Future) for thing in gc.get_objects()) - before
+
+    assert asyncio.run(main()) < 10

@@ -212,3 +212,18 @@ def test_what_is_no_limit_is_refused(runtime: Runtime) -> None:
         Runtime(limits=wrong)
     with pytest.raises(InvalidLimit):
         started(runtime, echo, limits=wrong)
+
+
+def test_a_run_that_has_settled_holds_no_place_though_it_still_holds_a_thread() -> None:
+    """
+    H50: its result is there; what it has not let go of yet is no work of the tree.
+    """
+    gate = Gate()
+    with Runtime(limits=Limits(live=1)) as runtime:
+        run = started(runtime, lambda _: gate.wait())
+        assert gate.reached.wait(PATIENCE)
+        run.cancel("enough").get(timeout=PATIENCE)
+        ended(run)
+
+        assert "next" == ended(started(runtime, echo, "next")).text
+        gate.open()
