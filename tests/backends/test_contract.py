@@ -219,12 +219,12 @@ def test_a_value_that_breaks_its_schema_ends_the_run_schema(case: Case, runtime:
 
 def test_pieces_of_text_are_told_as_they_come(case: Case, runtime: Runtime) -> None:
     """
-    Subscribers hear each piece of a run, in order, before its result is out.
+    Subscribers hear each piece of a run, in order; RES-11: an empty one is none.
     """
     probe = Probe()
     runtime.subscribe(only(probe, OutputDelta))
 
-    run = started(runtime, case, Delta("a"), Delta("b"), Delta("c"), Echo())
+    run = started(runtime, case, Delta("a"), Delta(""), Delta("b"), Delta("c"), Echo())
     result_of(run)
     run.dispose().get(timeout=PATIENCE)
 

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from retinue.actors import Run, Runtime
-from retinue.backends.scripted import Crash, Echo, End, Hold, Item, Raise, Refuse, Return, Say
-from retinue.protocol.errors import DeadRun, NotDelivered
+from retinue.actors import ManualClock, Run, Runtime
+from retinue.backends.scripted import (
+    Crash,
+    Echo,
+    End,
+    Hold,
+    Item,
+    NeverClose,
+    Raise,
+    Refuse,
+    Return,
+    Say,
+)
+from retinue.protocol.errors import DeadRun, NotDelivered, NotQuiescent
 from retinue.protocol.log import Ending
 from tests.backends.contract import Case, barrier, result_of, scripted_resident
 from tests.doubles import PATIENCE
@@ -103,6 +114,23 @@ def test_whoever_asked_a_run_that_breaks_is_answered(runtime: Runtime) -> None:
         run.ask("more").get(timeout=PATIENCE)
 
     assert "error" == result_of(run).stop_reason
+
+
+def test_a_run_that_is_letting_go_takes_no_more(runtime: Runtime, clock: ManualClock) -> None:
+    """
+    H27: it has its result and is not gone yet; what is said to it now is refused.
+    """
+    run = scripted_resident(runtime, NeverClose())
+    run.cancel().get(timeout=PATIENCE)
+    result_of(run)
+
+    for verb in (run.tell, run.ask, run.inject):
+        with pytest.raises(DeadRun, match="is ending"):
+            verb("one more thing").get(timeout=PATIENCE)
+
+    clock.advance(60.0)
+    with pytest.raises(NotQuiescent):
+        runtime.close()
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from retinue.actors import Cancellation, Limits, ManualClock, Runtime
-from retinue.backends.scripted import Hold, NeverOpen
+from retinue.backends.scripted import FailOpen, Hold, NeverOpen, Scripted
 from retinue.protocol.errors import (
+    LimitReached,
     StartCancelled,
     StartFailed,
     StartTimeout,
@@ -115,3 +118,36 @@ def test_a_driver_that_comes_after_the_start_was_given_up_is_closed(
     never.release()
 
     ear.wait_for(Closed)
+
+
+@pytest.mark.parametrize("is_immediate", [True, False])
+def test_an_opening_that_failed_gives_its_place_back(*, is_immediate: bool) -> None:
+    """
+    RUN-2: a tree with one place, for one run ever, has both again after the refusal.
+    """
+    failing = Scripted([FailOpen(OSError("no"))], name="failing", is_immediate=is_immediate)
+    with Runtime([failing], limits=Limits(live=1, total=1)) as runtime:
+        refusal(runtime.start("failing", "go"))
+
+        assert "in" == result_of(runtime.start("scripted", "in").get(timeout=PATIENCE)).text
+        assert isinstance(refusal(runtime.start("scripted", "out")), LimitReached)
+
+
+def test_who_waits_for_room_comes_in_when_an_opening_fails() -> None:
+    """
+    RUN-2: the place of a start that came to nothing goes to whoever is next.
+    """
+    never, token = NeverOpen(), Cancellation()
+    slow = Scripted([never], name="slow", is_immediate=False)
+    with Runtime([slow], limits=Limits(live=1, queue=True)) as runtime:
+        first = runtime.start("slow", "go", cancel=token)
+        assert never.reached.wait(PATIENCE)
+        second = runtime.start("scripted", "in")
+        runtime.children()  # a barrier: the second has asked and waits
+        assert not second.is_done
+
+        token.cancel()
+        refusal(first)
+
+        assert "in" == result_of(second.get(timeout=PATIENCE)).text
+        never.release()
