@@ -63,14 +63,11 @@ def _awaited(ref: RunRef) -> Iterator[Reply[Any]]:
         return
     yield actor.result
     inbox = () if actor.inbox is None else (*actor.inbox.next_step, *actor.inbox.next_turn)
-    for reply in (
-        actor.asker,
-        *(actor.disposers or ()),
-        *(entry.reply for entry in list((actor.tickets or {}).values())),
-        *(item.reply for item in inbox),
-    ):
-        if reply is not None:
-            yield reply
+    tickets: dict[int, Any] = actor.tickets or {}
+    replies: list[Any] = [actor.asker, *(actor.disposers or ())]
+    replies += [entry.reply for entry in list(tickets.values())]
+    replies += [item.reply for item in inbox]
+    yield from (reply for reply in replies if reply is not None)
 
 
 def expect_forks(service: Service) -> None:

@@ -124,16 +124,17 @@ def _weight_of_value(value: object) -> int:
     to_visit: list[Any] = [value]
     while to_visit:
         item = to_visit.pop()
+        inside: Any = item
         parts += 1
         if parts > _PARTS:
             return weight + UNKNOWN_WEIGHT
         if isinstance(item, (str, bytes)):
             weight += len(item)
         elif isinstance(item, dict):
-            to_visit.extend(item.keys())
-            to_visit.extend(item.values())
+            to_visit.extend(inside.keys())
+            to_visit.extend(inside.values())
         elif isinstance(item, (list, tuple)):
-            to_visit.extend(item)
+            to_visit.extend(inside)
         weight += 8
     return weight
 

@@ -88,6 +88,7 @@ class RunRef(Mailbox):
             MailboxFull: as many messages wait as the mailbox takes.
         """
         kind: type[Any] = message.__class__
+        content: object = message
         if kind in _KNOWN:
             return message
         if kind not in messages.BOUNDED:
@@ -96,7 +97,7 @@ class RunRef(Mailbox):
                     f"{self.run_id}: a run takes content or a message of its vocabulary,"
                     f" not {kind.__name__}"
                 )
-            message = messages.Prompt(Message(as_content(message), USER_PROMPT), None, True)
+            message = messages.Prompt(Message(as_content(content), USER_PROMPT), None, True)
         with self.dispatcher.lock:
             if self.load >= BOUND:
                 raise MailboxFull(

@@ -278,7 +278,7 @@ def _derived(
 ) -> Reply[Any]:
     from retinue.actors._derived import Derived
 
-    return Derived(sources, compute)
+    return Derived(sources, compute)  # pyright: ignore[reportReturnType]
 
 
 def forget_other_threads() -> None:

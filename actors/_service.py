@@ -69,7 +69,7 @@ class Service:
         self.registry: Any = registry.ref
         self._providers = registry.providers
         pykka.ActorRegistry.register(self.registry)
-        expect_forks(self)
+        expect_forks(self)  # pyright: ignore[reportArgumentType]
 
     # What run actors ask of it.
 
@@ -282,4 +282,4 @@ class Service:
         if not self.is_shut:
             self.is_shut = True
             self.dispatcher.close(0.0)
-            abandon(self)
+            abandon(self)  # pyright: ignore[reportArgumentType]

@@ -22,9 +22,10 @@ FIRST: Final = "first"
 
 def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
     """Return a Reply of how *item*, a Run or a Reply of one, comes out; it never fails."""
+    given: Any = item
     if not isinstance(item, (Run, Reply)):
         raise InvalidRequest(f"wait: expected runs or Replies of runs, got {type(item).__name__}")
-    source: Reply[Any] = cast("Any", item).result if isinstance(item, Run) else item
+    source: Reply[Any] = given.result if isinstance(item, Run) else given
     out: Reply[Any] = Reply(pump)
     sources = [source]
 
@@ -46,8 +47,9 @@ def _outcome_reply(item: Any, pump: Any) -> Reply[Any]:
 
 
 def _listed(runs: Iterable[Any]) -> list[Any]:
+    kind = runs.__class__.__name__
     if isinstance(runs, (Run, Reply)) or not isinstance(runs, Iterable):
-        raise InvalidRequest(f"wait: expected a list of runs, got {type(runs).__name__}")
+        raise InvalidRequest(f"wait: expected a list of runs, got {kind}")
     return list(cast("Any", runs))
 
 

@@ -39,7 +39,6 @@ def _is_plain_end(fact: object) -> bool:
     return type(fact) is messages.TurnEnded and fact.ending is not Ending.ABORTED
 
 
-
 class ActorWorkplace:
     """
     Implements the Workplace of the protocol for one run.

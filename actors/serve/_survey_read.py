@@ -102,7 +102,7 @@ class _Reading:
 
     def _begin_piece(self, *, directories: int) -> None:
         self._directories = directories
-        self._found = self._lines = self._bytes = self._entries = 0
+        self._found = self._counted = self._lines = self._bytes = self._entries = 0
         self._files: list[File] = []
         self._kinds: dict[str, list[int]] = {}
         self._unread: list[Unread] = []
@@ -156,7 +156,9 @@ class _Reading:
         count[2] += size
         self._lines += lines
         self._bytes += size
-        self._files.append(File(shown(name), size, lines))
+        self._counted += 1
+        if size:
+            self._files.append(File(shown(name), size, lines))
 
     def _note(self, path: str, error: OSError) -> None:
         self._unread.append(Unread(shown(path), error.strerror or type(error).__name__))
@@ -166,7 +168,7 @@ class _Reading:
         self._files.sort(key=File.rank)
         self._unread.sort(key=Unread.rank)
         return Tally(
-            files=len(self._files),
+            files=self._counted,
             lines=self._lines,
             bytes=self._bytes,
             directories=self._directories,

@@ -39,8 +39,9 @@ def capture(value: object, schema: Any, agent: str) -> Captured:
     if isinstance(value, str):
         return Captured((Text(value),))
     block: type[Any] = value.__class__
+    content = cast("Any", value)
     if block in BLOCK_TYPES or isinstance(value, Message) or _is_blocks(value):
-        return Captured(as_content(value, "result"))
+        return Captured(as_content(content, "result"))
     if isinstance(value, (Coroutine, Generator)):
         cast("Generator[Any, Any, Any]", value).close()
         kind = "a coroutine" if inspect.iscoroutine(value) else "a generator"

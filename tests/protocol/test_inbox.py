@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ def waiting(text: str, message_id: str = "", **flags: bool) -> Waiting:
     return Waiting(message(text, message_id), None, None, **flags)
 
 
-def texts(items: list[Waiting]) -> list[str]:
+def texts(items: Sequence[Waiting]) -> list[str]:
     """Return what the messages say."""
     return [item.message.text for item in items]
 
