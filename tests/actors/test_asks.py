@@ -207,3 +207,28 @@ def test_a_background_child_may_ask_a_parent_that_is_busy(runtime: Runtime) -> N
     parent.ask("go").get(timeout=PATIENCE)
 
     assert "yes, in turn 2" == ended(children[0]).text
+
+
+def test_a_generator_hears_that_its_wait_would_close_a_circle(runtime: Runtime) -> None:
+    """
+    The refusal is thrown in where it waits, so that it can do something else instead.
+    """
+    residents: list[Run] = []
+
+    def child(turn: Any) -> str:
+        return str(turn.ask(residents[0], "may I?").text)
+
+    def parent(turn: Any) -> Steps:
+        if turn.text == "may I?":
+            return "yes"
+        run = yield from turn.start("spawn", "go", agent=child, background=True)
+        while not waits(runtime, run, turn.run):
+            yield
+        try:
+            yield from run.result
+        except AskCycle:
+            return "refused"
+
+    residents.append(opened(runtime, parent))
+
+    assert "refused" == residents[0].ask("go").get(timeout=PATIENCE).text

@@ -32,26 +32,28 @@ def test_a_tree_shows_parents_before_children_and_what_has_ended(runtime: Runtim
     """
 
     def parent(turn: Any) -> Steps:
+        yield from turn.call(gate.wait)
         done = yield from turn.start("spawn", "x", agent=echo, label="done")
         yield from done.result
         yield from turn.start("spawn", "x", agent=sleeper, label="left")
         begun.set()
         yield turn.sleep(1e9)
 
-    begun = threading.Event()
-    first = opened(runtime, echo, name="first")
+    begun, gate = threading.Event(), Gate()
     root = started(runtime, parent, label="root")
+    other = opened(runtime, echo, name="other")
+    gate.open()
     assert begun.wait(PATIENCE)
     tree = runtime.tree()
 
     titles = [(row.name or row.label, row.depth, row.parent_id) for row in tree]
-    assert [("first", 0, None), ("root", 0, None), ("done", 1, root.id), ("left", 1, root.id)] == (
+    assert [("root", 0, None), ("done", 1, root.id), ("left", 1, root.id), ("other", 0, None)] == (
         titles
     )
-    assert ["idle", "working", "ended", "working"] == [row.state for row in tree]
-    assert COMPLETED == tree.rows[2].stop_reason
-    assert str(tree).splitlines()[2].startswith(f"  {tree.rows[2].run_id} done [completed]")
-    assert first.id == tree.rows[0].run_id
+    assert ["working", "ended", "working", "idle"] == [row.state for row in tree]
+    assert COMPLETED == tree.rows[1].stop_reason
+    assert str(tree).splitlines()[1].startswith(f"  {tree.rows[1].run_id} done [completed]")
+    assert other.id == tree.rows[3].run_id
 
 
 def test_children_and_descendants_are_the_live_ones(runtime: Runtime) -> None:
