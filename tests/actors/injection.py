@@ -159,15 +159,10 @@ class Trial:
         assert not registry.waiting, f"still waiting for room: {registry.waiting}"
         ones = [ref.run_id for ref in registry.live.values() if not ref.request.is_resident]
         assert not ones, f"never ended: {ones}"
-        assert self.waits() == {}, f"still noted as waiting: {self.waits()}"
-
-    def waits(self) -> Mapping[Any, Any]:
-        """Return who is noted to wait for whom, but for turns of live residents."""
-        return {
-            waiter.run_id: targets
-            for waiter, targets in self.dispatcher.waits.snapshot().items()
-            if not waiter.request.is_resident
-        }
+        notes = self.dispatcher.waits.lines()
+        residents = {ref.run_id for ref in registry.live.values()}
+        stale = [note for note in notes if note.partition(" ")[0] not in residents]
+        assert not stale, f"still noted as waiting: {stale}"
 
     def check_closed(self) -> None:
         """Check that nothing is left of anything, and that each end was told once."""
@@ -178,7 +173,7 @@ class Trial:
         assert len(self.started) == len(set(self.started))
         left = (registry.opening, registry.waiting, registry.live, registry.names)
         assert not any(left), f"the registry still holds {left}"
-        assert self.dispatcher.waits.snapshot() == {}
+        assert not self.dispatcher.waits.lines()
         for reply in (*self.starts, *self.answers):
             assert reply.is_done
             assert isinstance(reply.error, (RetinueError, pykka.ActorDeadError, type(None)))

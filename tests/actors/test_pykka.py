@@ -127,8 +127,7 @@ def test_a_reply_is_set_once_as_pykka_does() -> None:
     with pytest.raises(queue.Full):
         reply.set_get_hook(lambda _: 3)
     assert 1 == reply.get()
-    hooked = Reply[int]()
-    hooked.set_get_hook(lambda _: 3)
+    (hooked := Reply[int]()).set_get_hook(lambda _: 3)
     assert 3 == hooked.get()
 
 
@@ -167,7 +166,7 @@ class SelfStopping(Scribe):
         self.heard = heard
 
     def on_start(self) -> None:
-        """Stop here, or be stopped by a message."""
+        """Stop here."""
         if self.hook == "on_start":
             self.stop_and_say()
 

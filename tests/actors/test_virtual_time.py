@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Generator, Iterator
+from functools import partial
 from typing import Any
 
 import pykka
@@ -119,18 +120,14 @@ def test_a_time_out_that_nobody_needs_any_more_moves_no_time(
 
 def test_asyncio_threads_take_turns_like_everything_else(runtime: Runtime) -> None:
     """
-    asyncio.to_thread gives its value or its error, and what it waits for may be virtual.
+    A value or an error comes back from one, and what it waits for may be virtual.
     """
 
     @agent
     async def threaded(turn: Any) -> Any:
-        both = await asyncio.gather(
-            asyncio.to_thread(int, "7"),
-            asyncio.to_thread(turn.sleep(HOUR).get),
-            asyncio.to_thread(int, "seven"),
-            return_exceptions=True,
-        )
-        return [both[0], both[1], type(both[2]).__name__]
+        calls = (partial(int, "7"), turn.sleep(HOUR).get, partial(int, "seven"))
+        three = await asyncio.gather(*map(asyncio.to_thread, calls), return_exceptions=True)
+        return [three[0], three[1], type(three[2]).__name__]
 
     result = runtime.start("spawn", "go", agent=threaded).get().result.get()
 
