@@ -69,8 +69,6 @@ class DeterministicDispatcher(Dispatcher):
         self._port: Any = None
         self._calling_back: int | None = None
 
-    # What moves.
-
     def put(self, ref: Mailbox, message: Any, reply: Reply[Any] | None) -> bool:
         """Queue a letter; False when the mailbox is sealed."""
         with self.lock:
@@ -223,21 +221,16 @@ class DeterministicDispatcher(Dispatcher):
         return reply.is_done
 
     def _who_waits(self) -> list[str]:
-        lines = [
-            f"{waiter.run_id} waits for {target.run_id}"
-            for waiter, targets in self.waits.snapshot().items()
-            for target in targets
-        ]
         paused = [thread for thread in self._threads.values() if thread.is_paused]
-        return lines + [f"{thread.name} is paused in a wait" for thread in paused]
+        return self.waits.lines() + [f"{thread.name} is paused in a wait" for thread in paused]
 
     def run_until_idle(self) -> int:
         """Let everything move that can, without moving time; returns how much did."""
-        moved = 0
+        before = self.steps
         with self._pumping, _context.OuterLoopAside():
             while self._move():
-                moved += 1
-        return moved
+                pass
+        return self.steps - before
 
     def advance(self, seconds: float) -> None:
         """Let *seconds* of virtual time pass, and everything in them happen."""
@@ -260,9 +253,7 @@ class DeterministicDispatcher(Dispatcher):
     def _thread_ended(self, ident: int) -> None:
         self._threads.pop(ident, None)
 
-    def on_pool(self, function: Callable[[], None], name: str) -> Any:
-        """Run a blocking function like any other; the baton is the bound."""
-        return self.on_thread(function, name)
+    on_pool = on_thread  # the baton is the bound
 
     def on_loop(
         self,
@@ -284,7 +275,7 @@ class DeterministicDispatcher(Dispatcher):
         return loop is self._loop
 
     def use_running_loop(self) -> None:
-        """Do nothing: coroutines run on the virtual loop, whoever entered the runtime."""
+        """Do nothing: coroutines run on the virtual loop."""
 
     def close(self, timeout: float) -> list[str]:
         """End every thread that waits, and the loop; name what would not end."""
@@ -304,5 +295,5 @@ class DeterministicDispatcher(Dispatcher):
             if not thread.end(self._patience):
                 stuck.append(thread.name)
                 self._threads.pop(ident, None)
-        self._runnable.clear()  # what was to go on has ended instead
+        self._runnable.clear()
         return stuck

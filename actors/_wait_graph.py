@@ -69,10 +69,14 @@ class WaitGraph:
         with self._lock:
             return list(self._targets.get(waiter, ()))
 
-    def snapshot(self) -> dict[Any, list[Any]]:
-        """Return all notes: for whom each waiter waits now."""
+    def lines(self) -> list[str]:
+        """Say who waits for whom now, a line each."""
         with self._lock:
-            return {waiter: list(targets) for waiter, targets in self._targets.items()}
+            return [
+                f"{waiter.run_id} waits for {target.run_id}"
+                for waiter, targets in self._targets.items()
+                for target in targets
+            ]
 
     def _path(self, start: Any, goal: Any) -> list[Any] | None:
         if start is goal:

@@ -1,19 +1,18 @@
 """
 Reading directories: what is in one, counted; called on the pool, so it may block.
 
-Rule 1: only regular files are opened, and no link is followed. An entry that turns into
-something else between the list and the open is noticed after the open.
-Rule 2: what cannot be read is an entry of the tally, never an error.
+Rule: what cannot be read is an entry of the tally, never an error. Where that is for
+want of memory or descriptors of our own, the tally is partial.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
+from retinue.actors.serve._survey_files import Check, count_file, open_directory, size_of
 from retinue.actors.serve._survey_tally import (
     EMPTY,
     LARGEST_KEPT,
@@ -27,29 +26,18 @@ from retinue.actors.serve._survey_tally import (
     shown,
 )
 
-Check = Callable[[], None]
 Give = Callable[[Tally], None]
-
-# Without O_NONBLOCK a FIFO that took a file's place would never let go of the thread.
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-
-# The kernel takes paths of less than 4096 bytes.
-_LONGEST_PATH: Final = 4000
 
 # A piece is handed out after so many entries or bytes, that a large directory shows
 # progress and a cancel loses little of it.
 _PIECE_ENTRIES: Final = 2000
 _PIECE_BYTES: Final = 1 << 26
 
-_CHUNK: Final = 1 << 18
-
-# In a smaller file a hole costs less to read than to look for.
-_SPARSE: Final = 1 << 20
-_BLOCK: Final = 512
-
 # An entry that is gone, or is no directory or a link by now, is not what was listed.
 _CHANGED: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
+
+# Not the entry's fault but ours: another survey might read it.
+_SHORTAGE: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 
 
 def read_directory(path: str, check: Check, give: Give, runs: int = 0) -> tuple[Tally, list[str]]:
@@ -106,10 +94,11 @@ class _Reading:
         self._files: list[File] = []
         self._kinds: dict[str, list[int]] = {}
         self._unread: list[Unread] = []
+        self._is_short = False
 
     def read(self, runs: int) -> tuple[Tally, list[str]]:
         try:
-            opened = _open_directory(self._path)
+            opened = open_directory(self._path)
         except OSError as error:
             self._directories = 0 if error.errno in _CHANGED else 1
             self._note(self._path, error)
@@ -143,10 +132,10 @@ class _Reading:
 
     def _read_file(self, name: str, directory: int) -> None:
         try:
-            counted = _count(name, directory, self._check)
+            counted = count_file(name, directory, self._check)
         except OSError as error:
             self._note(join(self._path, name), error)
-            counted = _size(name, directory), 0
+            counted = size_of(name, directory), 0
         size, lines = counted
         if size is None:
             return
@@ -162,6 +151,7 @@ class _Reading:
 
     def _note(self, path: str, error: OSError) -> None:
         self._unread.append(Unread(shown(path), error.strerror or type(error).__name__))
+        self._is_short |= error.errno in _SHORTAGE
 
     def _piece(self, runs: int = 0) -> Tally:
         folder = shown(self._path)
@@ -174,6 +164,7 @@ class _Reading:
             directories=self._directories,
             runs=runs,
             found=self._found,
+            is_partial=self._is_short,
             unreadable=Unreadable(len(self._unread), tuple(self._unread[:UNREADABLE_KEPT])),
             kinds={kind: Count(*count) for kind, count in self._kinds.items()},
             largest=tuple(
@@ -181,79 +172,3 @@ class _Reading:
                 for file in self._files[:LARGEST_KEPT]
             ),
         )
-
-
-def _open_directory(path: str) -> int:
-    """Open a directory whose path may be longer than the kernel takes at once."""
-    opened: int | None = None
-    rest = os.fsencode(path)
-    try:
-        while len(rest) > _LONGEST_PATH:
-            cut = rest.rindex(b"/", 0, _LONGEST_PATH)
-            deeper = os.open(rest[:cut], _DIRECTORY, dir_fd=opened)
-            if opened is not None:
-                os.close(opened)
-            opened, rest = deeper, rest[cut + 1 :]
-        return os.open(rest, _DIRECTORY | os.O_NOFOLLOW, dir_fd=opened)
-    finally:
-        if opened is not None:
-            os.close(opened)
-
-
-def _size(name: str, directory: int) -> int | None:
-    """Return the size of a file that cannot be read; None when it is no file any more."""
-    try:
-        facts = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except OSError:
-        return None
-    return facts.st_size if stat.S_ISREG(facts.st_mode) else None
-
-
-def _count(name: str, directory: int, check: Check) -> tuple[int | None, int]:
-    """Return the bytes and the newlines of a file; no bytes are None, of what is no file."""
-    opened = os.open(name, _FILE, dir_fd=directory)
-    try:
-        facts = os.fstat(opened)
-        if not stat.S_ISREG(facts.st_mode):
-            return None, 0
-        lines = 0
-        for start, end in _data(opened, facts):
-            check()
-            os.lseek(opened, start, os.SEEK_SET)
-            lines += _newlines(opened, end - start, check)
-        return facts.st_size, lines
-    finally:
-        os.close(opened)
-
-
-def _newlines(opened: int, left: int, check: Check) -> int:
-    """Count newlines in so many bytes: a file that grows meanwhile is read to its old end."""
-    lines = 0
-    while left > 0:
-        chunk = os.read(opened, min(left, _CHUNK))
-        if not chunk:
-            break
-        lines += chunk.count(b"\n")
-        left -= len(chunk)
-        if left:
-            check()
-    return lines
-
-
-def _data(opened: int, facts: os.stat_result) -> Iterator[tuple[int, int]]:
-    """Yield where a file has data; there is no newline in a hole, however large."""
-    size = facts.st_size
-    if size < _SPARSE or facts.st_blocks * _BLOCK >= size:
-        if size:
-            yield 0, size
-        return
-    end = 0
-    while end < size:
-        try:
-            start = os.lseek(opened, end, os.SEEK_DATA)
-            end = min(os.lseek(opened, start, os.SEEK_HOLE), size)
-        except OSError as error:
-            if error.errno != errno.ENXIO:  # cannot tell; at the last hole it can
-                yield end, size
-            return
-        yield start, end

@@ -81,6 +81,7 @@ def headline(tally: Tally, number: Callable[[int], str] = str) -> str:
         f" {many(tally.lines, 'line', 'lines')}, {many(tally.bytes, 'byte', 'bytes')}"
         f" in {many(tally.directories, 'directory', 'directories')}"
         f" by {many(tally.runs, 'run', 'runs')}"
+        f"{f'; {number(tally.unreadable.total)} unreadable' if tally.unreadable.total else ''}"
     )
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 import pykka
 import pytest
 
-from retinue.actors import Limits, Runtime
-from retinue.backends.scripted import Echo, Hold, Item, Scripted
+from retinue.actors import Runtime
+from retinue.backends.scripted import Hold, Scripted
 from retinue.protocol.errors import (
     DuplicateProvider,
     InvalidRequest,
     NoProvider,
 )
 from retinue.protocol.events import ProviderAdded, ProviderRemoved, RunStarted
-from retinue.protocol.provider import OpenOrder
+from retinue.protocol.messages import UnregisterProvider
 from tests.doubles import PATIENCE, Probe
 
 
@@ -131,6 +130,28 @@ def test_a_stale_removal_does_not_remove_the_same_provider_again(runtime: Runtim
 
     assert not stale()
     assert ("again",) == runtime.providers()
+
+
+def test_a_removal_names_the_provider_that_it_removes(runtime: Runtime) -> None:
+    """
+    REG-3: a message with another object under the same name removes nothing.
+    """
+    provider = Scripted(name="mine")
+    added(runtime, provider)
+    stranger = UnregisterProvider("mine", Scripted(name="mine"))
+
+    assert not runtime.registry.ask(stranger, timeout=PATIENCE)
+    assert runtime.provider("mine") is provider
+
+
+def test_a_known_name_that_was_removed_is_gone(runtime: Runtime) -> None:
+    """
+    REG-14: whoever removes it does not get another provider of that name instead.
+    """
+    added(runtime, Scripted(name="spawn"))()
+
+    with pytest.raises(NoProvider, match="spawn"):
+        runtime.start("spawn", "hi").get(timeout=PATIENCE)
 
 
 def test_a_removal_after_the_runtime_was_closed_does_nothing() -> None:
@@ -260,27 +281,3 @@ def test_what_is_no_provider_is_refused(runtime: Runtime, attribute: str, value:
         added(runtime, provider)
 
     assert () == runtime.providers()
-
-
-def test_a_start_that_waited_while_its_provider_left_enters_nothing() -> None:
-    """
-    REG-15: admitted to the queue, and its provider is gone when its turn comes.
-    """
-    entered = list[OpenOrder]()
-
-    def note(order: OpenOrder) -> Iterable[Item]:
-        entered.append(order)
-        return [Echo()]
-
-    first = Scripted([Hold()], name="first")
-    with Runtime([first], limits=Limits(live=1, queue=True)) as runtime:
-        remove = added(runtime, Scripted(note, name="leaving"))
-        run = runtime.start("first", "go").get(timeout=PATIENCE)
-        start = runtime.start("leaving", "go")
-        assert remove()
-        run.dispose().get(timeout=PATIENCE)
-
-        with pytest.raises(NoProvider, match="leaving"):
-            start.get(timeout=PATIENCE)
-
-    assert [] == entered

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from retinue.actors import Cancellation, Capabilities, Run, Runtime
-from retinue.backends.scripted import Scripted
+from retinue.actors import Cancellation, Capabilities, Limits, Run, Runtime
+from retinue.backends.scripted import Echo, Hold, Item, Scripted
 from retinue.protocol.delegation import NO_CAPABILITIES
 from retinue.protocol.errors import (
     InvalidAgent,
@@ -16,9 +17,11 @@ from retinue.protocol.errors import (
     InvalidDepth,
     InvalidLimit,
     InvalidRequest,
+    NoProvider,
     RetinueError,
     StartCancelled,
 )
+from retinue.protocol.provider import OpenOrder
 from tests.doubles import PATIENCE
 
 
@@ -123,3 +126,28 @@ def test_inheriting_grants_nothing(runtime: Runtime, *, inherits: bool) -> None:
     assert "hi" == run.result.get(timeout=PATIENCE).text
     with pytest.raises(RetinueError, match="depth_limit"):
         runtime.start("either", "hi", max_depth=1).get(timeout=PATIENCE)
+
+
+def test_a_start_that_waited_while_its_provider_left_enters_nothing() -> None:
+    """
+    REG-15: admitted to the queue, and its provider is gone when its turn comes.
+    """
+    entered = list[OpenOrder]()
+
+    def note(order: OpenOrder) -> Iterable[Item]:
+        entered.append(order)
+        return [Echo()]
+
+    first = Scripted([Hold()], name="first")
+    with Runtime([first], limits=Limits(live=1, queue=True)) as runtime:
+        leaving = Scripted(note, name="leaving")
+        remove = runtime.register(leaving).get(timeout=PATIENCE)
+        run = runtime.start("first", "go").get(timeout=PATIENCE)
+        start = runtime.start("leaving", "go")
+        assert remove()
+        run.dispose().get(timeout=PATIENCE)
+
+        with pytest.raises(NoProvider, match="leaving"):
+            start.get(timeout=PATIENCE)
+
+    assert [] == entered

@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -17,14 +16,9 @@ from hypothesis import strategies as st
 from retinue.actors import Runtime
 from retinue.actors.serve._survey_progress import Progress
 from retinue.actors.serve._survey_tally import Tally, from_json
-from retinue.actors.serve.survey import (
-    WIDTH,
-    Plan,
-    as_prompt,
-    from_prompt,
-    start_survey,
-)
-from retinue.protocol.events import RunEnded, RunStarted
+from retinue.actors.serve.survey import WIDTH, Plan, as_prompt, from_prompt, start_survey
+from retinue.protocol.events import RunStarted
+from tests.actors.serve.census import Census
 from tests.actors.serve.held import Holding
 from tests.actors.serve.trees import TREES, Tree, build, counted, wide
 from tests.doubles import PATIENCE, Gate
@@ -44,23 +38,6 @@ def surveyed(
 def numbers(tally: Tally) -> tuple[int, int, int, int]:
     """Return what an oracle counts too."""
     return (tally.files, tally.lines, tally.bytes, tally.directories)
-
-
-class Census:
-    """An observer that counts the runs and the threads that are alive at once."""
-
-    def __init__(self) -> None:
-        self.live = self.most = self.threads = self.started = 0
-
-    def __call__(self, event: object) -> None:
-        """Count."""
-        if isinstance(event, RunStarted):
-            self.live += 1
-            self.started += 1
-        elif isinstance(event, RunEnded):
-            self.live -= 1
-        self.most = max(self.most, self.live)
-        self.threads = max(self.threads, threading.active_count())
 
 
 PLANS = st.builds(Plan, depth=st.none() | st.integers(0, 3), width=st.integers(1, WIDTH))
@@ -296,9 +273,11 @@ def test_any_provider_that_runs_behaviours_will_do(
     """
     wide(tmp_path, 3)
     providers: list[str] = []
-    observe: Callable[[object], None] = lambda event: (  # noqa: E731
-        providers.append(event.provider) if isinstance(event, RunStarted) else None
-    )
+
+    def observe(event: object) -> None:
+        if isinstance(event, RunStarted):
+            providers.append(event.provider)
+
     runtime.subscribe(observe)
 
     tally = surveyed(runtime, tmp_path, Plan(provider))

@@ -181,7 +181,7 @@ def test_the_plain_report_has_a_line_for_each_thing() -> None:
     ) + unread("x", "gone")
 
     assert [
-        "2 files, 3 lines, 40 bytes in 1 directory by 1 run",
+        "2 files, 3 lines, 40 bytes in 1 directory by 1 run; 1 unreadable",
         "",
         "files  lines  bytes  kind",
         "    1      2     10  md",
@@ -205,6 +205,8 @@ def test_the_plain_report_says_what_it_leaves_out() -> None:
 
     lines = list(report_lines(tally))
 
-    assert "partial: 0 files, 0 lines, 0 bytes in 0 directories by 0 runs" == lines[0]
+    assert (
+        "partial: 0 files, 0 lines, 0 bytes in 0 directories by 0 runs; 21 unreadable" == lines[0]
+    )
     assert "and 2 more kinds" in lines
     assert "and 1 more unreadable entry" == lines[-1]
