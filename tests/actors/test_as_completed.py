@@ -47,9 +47,10 @@ def test_outcomes_can_be_had_as_they_come_in_asyncio(runtime: Runtime) -> None:
     async def main() -> list[str]:
         ticking = asyncio.create_task(tick())
         await asyncio.sleep(0)
+        coming = runtime.as_completed(gates.runs)
         opener = threading.Thread(target=gates.open, args=("bca",))
         opener.start()
-        texts = [outcome.text async for outcome in runtime.as_completed(gates.runs)]
+        texts = [outcome.text async for outcome in coming]
         opener.join(PATIENCE)
         ticking.cancel()
         return texts
