@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Coroutine, Generator, Sequence
 from typing import Any, cast
 
@@ -38,13 +37,11 @@ def capture(value: object, schema: Any, agent: str) -> Captured:
         return Captured(())
     if isinstance(value, str):
         return Captured((Text(value),))
-    block: type[Any] = value.__class__
-    content = cast("Any", value)
-    if block in BLOCK_TYPES or isinstance(value, Message) or _is_blocks(value):
-        return Captured(as_content(content, "result"))
+    if type(value) in BLOCK_TYPES or isinstance(value, Message) or _is_blocks(value):
+        return Captured(as_content(value, "result"))
     if isinstance(value, (Coroutine, Generator)):
         cast("Generator[Any, Any, Any]", value).close()
-        kind = "a coroutine" if inspect.iscoroutine(value) else "a generator"
+        kind = "a coroutine" if isinstance(value, Coroutine) else "a generator"
         raise InvalidContent(f"{agent} returned {kind}; make the behaviour itself one")
     if is_json(value):
         return Captured((Data(value),), value)
