@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 import weakref
 from collections.abc import Generator
@@ -134,7 +135,8 @@ class ClosableRuntime(RuntimeViews):
         # Threads that hold runs already named as stuck get no second grace.
         patience = 0.0 if stuck or stuck is None else min(timeout, service.grace)
         left = service.dispatcher.close(patience)
-        names = dict.fromkeys((*(stuck or ()), *abandon(service), *left))
+        unended = abandon(service)
+        names = dict.fromkeys((*service.still_lost(stuck or ()), *unended, *left))
         if names:
             raise NotQuiescent(f"{self.id}: closed, and {len(names)} would not stop", tuple(names))
 
@@ -148,7 +150,8 @@ def warn_forgotten(service: Service, text: str) -> None:
     """Warn of a runtime that nobody closed, and stop what is left of it, waiting for nothing."""
     if service.is_shut:
         return
-    try:
-        warnings.warn(f"{text} was never closed", ResourceWarning, stacklevel=2)
-    finally:
-        service.tell_registry(ActorStop())
+    # The collector comes by anywhere, also where this thread holds the lock that telling needs.
+    stop = threading.Thread(target=service.tell_registry, args=(ActorStop(),), daemon=True)
+    with suppress(RuntimeError):  # the interpreter ends, and everything with it
+        stop.start()
+    warnings.warn(f"{text} was never closed", ResourceWarning, stacklevel=2)

@@ -151,6 +151,8 @@ class WindingDown(Delegation):
 
     def on_closed(self, fact: messages.Closed) -> None:
         """Note that the driver holds nothing any more."""
+        if self.driver_state == "lost":
+            self.service.lost.discard(self._ref.run_id)
         if self.driver_state not in {"closing", "open"}:
             return
         is_early = self.driver_state == "open" and self.life.phase is not Phase.DRAINING
@@ -163,6 +165,8 @@ class WindingDown(Delegation):
 
     def on_calls_ended(self, _: messages.CallsEnded) -> None:
         """Note that the bounded pool does nothing for the run any more."""
+        if self.driver_state == "lost":
+            self.service.lost.discard(self._ref.run_id)
         self.check_released()
 
     def check_released(self) -> None:

@@ -169,6 +169,8 @@ class RunState(LightActor):
             logger.bind(run_id=self._ref.run_id).warning("no handler for {!r}", type(message))
             return None
         is_told = not self._ref.dispatcher.has_asker
+        if self.facts:
+            self.handle_facts()  # of a step that was left behind, before it blocked
         try:
             answer = handler(self, message)
             if self.facts:

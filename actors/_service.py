@@ -60,6 +60,8 @@ class Service:
         self.seed = seed
         self.has_audience = False
         self.is_shut = False
+        # The run that stands for a host: what comes from outside of runs comes from it.
+        self.stand_in: RunRef | None = None
         # The ids of ended runs that were given up and have not let go since. Any thread
         # may add and discard.
         self.lost: set[str] = set()

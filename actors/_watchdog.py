@@ -15,7 +15,7 @@ from typing import Any, Final
 
 # How often it looks while there are steps, and how many looks without one send it to sleep.
 POLL_SECONDS: Final = 0.05
-_POLLS_TO_SLEEP: Final = 20
+_POLLS_TO_SLEEP: Final = 10
 
 
 class Evicted(BaseException):

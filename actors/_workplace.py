@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 Done = Callable[[Outcome], None]
 
-_RELEASES: Final = frozenset((messages.Closed, messages.CallsEnded))
+# What says that a driver, or what it had the pool do, has let go.
+RELEASES: Final = frozenset((messages.Closed, messages.CallsEnded))
 
 
 def _is_plain_end(fact: object) -> bool:
@@ -113,7 +114,7 @@ class ActorWorkplace:
         if ref.dispatcher.is_running(ref) and not (ref.queue and _is_plain_end(fact)):
             if ref.actor is not None:
                 ref.actor.facts.append(fact)
-        elif not ref.dispatcher.put(ref, fact, None) and type(fact) in _RELEASES:
+        elif not ref.dispatcher.put(ref, fact, None) and type(fact) in RELEASES:
             self.service.lost.discard(ref.run_id)  # given up, and let go after all
 
     def ask(self, message: object, target: Any = None) -> Reply[Any]:

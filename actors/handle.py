@@ -98,15 +98,21 @@ class Run:
 
     def tell(self, content: object) -> Reply[bool]:
         """Prompt a live resident; the Reply says that it was accepted."""
-        return self.say("tell", content, _sender())
+        return self.say("tell", content, self._sender())
 
     def ask(self, content: object) -> Reply[TurnResult]:
         """Prompt a live resident; the Reply is the result of that turn."""
-        return self.say("ask", content, _sender())
+        return self.say("ask", content, self._sender())
 
     def inject(self, content: object) -> Reply[bool]:
         """Leave *content* for the next step, without waking the run."""
-        return self.say("inject", content, _sender())
+        return self.say("inject", content, self._sender())
+
+    def _sender(self) -> RunRef | None:
+        """Return the run that speaks: that of the turn, or else the host's if there is one."""
+        scope = CURRENT.get()
+        sender: RunRef | None = self._service.stand_in if scope is None else scope.ref
+        return sender
 
     def say(self, verb: str, content: object, sender: RunRef | None = None) -> Reply[Any]:
         """
@@ -213,7 +219,7 @@ class SteerableRun(Run):
         The Reply resolves with the step that took it, or fails with NotDelivered when the
         turn ended first.
         """
-        return self.say("steer", content, _sender())
+        return self.say("steer", content, self._sender())
 
 
 class ResumableRun(Run):
@@ -253,11 +259,6 @@ def _pass_on(answer: Reply[Any], to: Reply[Any]) -> None:
         to.fail(answer.error)
     else:
         to.resolve(answer.outcome())
-
-
-def _sender() -> RunRef | None:
-    scope = CURRENT.get()
-    return None if scope is None else scope.ref
 
 
 def _cause() -> Cause:

@@ -16,6 +16,7 @@ from loguru import logger
 from retinue.actors._run_ending import WindingDown
 from retinue.actors._run_state import RunState
 from retinue.actors._stepping import Resume
+from retinue.actors._workplace import RELEASES
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, Text
 from retinue.protocol.errors import (
@@ -98,6 +99,8 @@ class RunActor(WindingDown):
         """Close a driver whose Opened was overtaken by a cancel, and hand back the rest."""
         if type(message) is messages.Opened:
             _close_late(message.driver)
+        elif type(message) in RELEASES:
+            self.service.lost.discard(self._ref.run_id)  # given up at the very moment
         else:
             super().on_undelivered(message)
 
@@ -123,8 +126,9 @@ class RunActor(WindingDown):
 
     def _prepare(self) -> None:
         request = self._ref.request
+        is_endless = getattr(self.provider, "is_endless", False)
         for seconds in (request.features.deadline, self._ref.quota.limits.run):
-            if seconds is not None:
+            if seconds is not None and not is_endless:
                 self.set_timer(seconds, messages.DeadlinePassed("run"))
         if self.policy and request.features.origin is None:
             for name, value in self.policy.items():
