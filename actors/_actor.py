@@ -39,8 +39,10 @@ class LightActor(pykka.Actor):
     def start(cls, *args: Any, **kwargs: Any) -> Any:
         """Start an actor on a dispatcher, its first argument; returns its ref."""
         actor = cls(*args, **kwargs)
-        actor.ref.dispatcher.post_start(actor.ref)
-        return actor.ref
+        ref = actor.ref
+        if cls.on_start is not pykka.Actor.on_start:  # most have no such hook: a letter less
+            ref.dispatcher.post_start(ref)
+        return ref
 
     @property
     def ref(self) -> Any:
