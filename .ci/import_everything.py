@@ -3,7 +3,8 @@ Import from an installed wheel every module that a checkout has.
 
     python import_everything.py CHECKOUT
 
-A module may refuse to be imported only by naming the extra that it needs.
+A module may refuse to be imported only by naming the extra that it needs, or, behind the
+command that explains this, for want of a package that the extra `cli` brings.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 FOLDERS = ("actors", "backends", "protocol")
+BROUGHT_BY_CLI = {"rich", "typer"}
 
 
 def main(checkout: Path) -> None:
@@ -28,7 +30,7 @@ def main(checkout: Path) -> None:
         try:
             module = importlib.import_module(name)
         except ImportError as error:
-            if "retinue[" not in str(error):
+            if "retinue[" not in str(error) and error.name not in BROUGHT_BY_CLI:
                 raise
             waiting.append(f"{name}: {error}")
             continue
