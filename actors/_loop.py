@@ -134,6 +134,7 @@ class LoopPort:
         self._lock = threading.Lock()
         self._posts: deque[Callable[[], None]] = deque()
         self._is_woken = False
+        self._is_closing = False
         self._loop = loop
         self._thread: threading.Thread | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -196,12 +197,12 @@ class LoopPort:
         )
         self._thread.start()
 
-    @staticmethod
-    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         _context.forbid_waiting("the runtime's loop")
         asyncio.set_event_loop(loop)
         try:
-            loop.run_forever()
+            while not self._is_closing:  # a behaviour may have stopped it, which serves others
+                loop.run_forever()
         finally:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
@@ -218,6 +219,7 @@ class LoopPort:
         for task in list(self._tasks):
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(task.cancel)
+        self._is_closing = True
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(loop.stop)
         if thread is not threading.current_thread():

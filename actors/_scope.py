@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from retinue.actors._context import CURRENT
 from retinue.actors._reply import Reply
 from retinue.protocol.errors import Cancelled
+from retinue.protocol.messages import Crashed
 from retinue.protocol.provider import Outcome
 
 if TYPE_CHECKING:
@@ -108,8 +109,15 @@ class Scope:
             outcome = Outcome(error=error)
         finally:
             CURRENT.set(None)
+        self.conclude(done, outcome)
+
+    def conclude(self, done: Done, outcome: Outcome) -> None:
+        """Say how the work ended; a driver that raises at that has crashed."""
         self.is_done = True
-        done(outcome)
+        try:
+            done(outcome)
+        except BaseException as error:  # noqa: BLE001 - the provider's door
+            self.workplace.report(Crashed(error))
 
 
 class ThreadScope(Scope):

@@ -122,8 +122,8 @@ class Service:
         if found is None:
             try:
                 found = self._providers.get(provider)
-            except RetinueError:
-                return False  # the registry refuses it in its own words
+            except Exception:  # noqa: BLE001 - the registry meets it again, and refuses the start
+                return False
         return found.inherits_context
 
     def turn_outcome(

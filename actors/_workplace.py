@@ -141,8 +141,7 @@ class ActorWorkplace:
         scope = LoopScope(self, turn)  # pyright: ignore[reportArgumentType]
 
         def finished(outcome: Outcome) -> None:
-            scope.is_done = True
-            done(outcome)
+            scope.conclude(done, outcome)
 
         context = contextvars.Context()
         context.run(CURRENT.set, scope)

@@ -50,12 +50,19 @@ class BehaviourDriver:
         if self._live is not None:
             self._left = [*(self._left or ()), self._live]
         self._live = live
-        if agent.kind is Kind.BLOCKING:
+        try:
+            self._start(agent.kind, view, live)
+        except Exception:
+            self._live = None  # no thread is to be had, say: nothing works, and nothing ends
+            raise
+
+    def _start(self, kind: Kind, view: TurnView, live: _Live) -> None:
+        if kind is Kind.BLOCKING:
             live.work = self._workplace.on_thread(
-                lambda: self._behaviour()(view), live.ended, order.turn
+                lambda: self._behaviour()(view), live.ended, view.number
             )
-        elif agent.kind is Kind.COROUTINE:
-            live.work = self._workplace.on_loop(self._await(view), live.ended, order.turn)
+        elif kind is Kind.COROUTINE:
+            live.work = self._workplace.on_loop(self._await(view), live.ended, view.number)
         else:
             self._step(view, live)
 
@@ -73,13 +80,17 @@ class BehaviourDriver:
         return await self._behaviour()(view)
 
     def _step(self, view: TurnView, live: _Live) -> None:
+        agent = self._open.agent
         try:
-            generator: Generator[Any, Any, Any] = self._behaviour()(view)
-        except BaseException as error:  # noqa: BLE001 - the user's constructor
+            # A constructor is part of the first step, which is watched.
+            made = self._build(view) if agent and agent.is_class else self._behaviour()(view)
+        except BaseException as error:  # noqa: BLE001 - the user's function
             live.ended(Outcome(error=error))
             return
-        work = self._workplace.step(generator, live.ended, view.number)
-        live.work = work
+        live.work = self._workplace.step(made, live.ended, view.number)
+
+    def _build(self, view: TurnView) -> Generator[Any, Any, Any]:
+        return (yield from self._behaviour()(view))
 
     def steer(self) -> None:
         """Tell the turn that something waits for its next step edge."""
@@ -144,6 +155,9 @@ class BehaviourDriver:
                 captured = capture(outcome.value, self._open.schema, name)
             except RetinueError as problem:
                 return messages.TurnEnded(turn, Ending.ERROR, (), None, str(problem), problem)
+            except BaseException as problem:  # noqa: BLE001 - the value's own code (H85)
+                text = f"what {name} returned cannot be read: {printable(problem)}"
+                return messages.TurnEnded(turn, Ending.ERROR, (), None, text, ordinary(problem))
             if captured.violations:
                 text = "\n".join((f"{name} did not meet its schema:", *captured.violations))
                 return messages.TurnEnded(
@@ -176,4 +190,5 @@ class _Live:
         if self.timer is not None:
             self.timer.cancel()
         fact = self.driver.outcome(self.view, outcome, is_stopped=self.is_stopped)
+        self.view.note_stopped(f"turn {self.view.number} is over")
         self.driver.ended(self, fact)
