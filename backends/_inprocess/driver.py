@@ -90,7 +90,7 @@ class BehaviourDriver:
         live.work = self._workplace.step(made, live.ended, view.number)
 
     def _build(self, view: TurnView) -> Generator[Any, Any, Any]:
-        return (yield from self._behaviour()(view))
+        return (yield from self._behaviour()(view))  # pyright: ignore[reportUnknownVariableType]
 
     def steer(self) -> None:
         """Tell the turn that something waits for its next step edge."""
