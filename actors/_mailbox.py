@@ -9,7 +9,7 @@ What was still queued is answered (asks) or handed back as undelivered (tells).
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pykka
 from pykka.messages import (
@@ -105,6 +105,9 @@ class Mailbox(pykka.ActorRef[Any]):
 
     def _actor_weakref(self) -> Any:  # type: ignore[override]
         return self.actor
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self.run_id}: an actor lives in its process; send on its id")
 
     def __hash__(self) -> int:
         return id(self) >> 4

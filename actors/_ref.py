@@ -10,7 +10,7 @@ import attrs
 from retinue.actors._mailbox import BOUND, PYKKA_MESSAGES, Mailbox
 from retinue.protocol import messages
 from retinue.protocol.content import BLOCK_TYPES, USER_PROMPT, Message, as_content
-from retinue.protocol.errors import BadMessage, Closing, MailboxFull
+from retinue.protocol.errors import AskCycle, BadMessage, Closing, MailboxFull
 
 if TYPE_CHECKING:
     from retinue.actors._dispatcher import Dispatcher
@@ -167,3 +167,22 @@ class RunRef(Mailbox):
             to_visit.extend(child for child in ref.children() if child.mark is None)
         found.reverse()
         return found
+
+
+def check_no_cycle(sender: RunRef, target: RunRef) -> None:
+    """Refuse an ask that could never be answered, before it is sent (H52, H56)."""
+    sender.dispatcher.waits.check(sender, target)
+    ref: RunRef = sender
+    path = [sender.run_id]
+    # A child of a turn is over before its parent's next turn, so it can never be answered
+    # by the parent, nor by whom the parent in turn belongs to.
+    while ref.parent is not None and ref.owner_turn:
+        ref = ref.parent
+        path.append(ref.run_id)
+        if ref is target:
+            cycle = [*path, sender.run_id]
+            raise AskCycle(
+                f"{sender.run_id}: asks {target.run_id}, whose open turn it is part of:"
+                f" {' → '.join(cycle)}; report() to it, or return",
+                cycle,
+            )

@@ -12,7 +12,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar, cast
 
 import pykka
 from loguru import logger
@@ -76,6 +76,9 @@ class Reply(pykka.Future[T]):
         if self._error is not None:
             return f"<Reply failed {self._error!r}>"
         return f"<Reply {self._value!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Reply lives in its process; send on what it answers")
 
     @property
     def is_done(self) -> bool:

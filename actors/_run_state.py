@@ -177,7 +177,7 @@ class RunState(LightActor):
                 self.handle_facts()
         except RetinueError as error:
             if is_told and type(message) not in _REFUSABLE:
-                self._crash_for_good(error)  # dropped, it would leave the turn open for ever
+                self.crash_for_good(error)  # dropped, it would leave the turn open for ever
                 return None
             # An asker hears of a refusal; a teller is told by an Undelivered.
             if type(message) in BOUNDED:
@@ -191,7 +191,7 @@ class RunState(LightActor):
         except Evicted:
             raise
         except BaseException as error:
-            self._crash_for_good(error)
+            self.crash_for_good(error)
             if not is_told:
                 raise RuntimeError(f"{self._ref.run_id}: crashed: {printable(error)}") from error
             return None
@@ -216,9 +216,10 @@ class RunState(LightActor):
                 except Evicted:
                     raise
                 except BaseException as error:  # noqa: BLE001 - the other facts hold all the same
-                    self._crash_for_good(error)
+                    self.crash_for_good(error)
 
-    def _crash_for_good(self, error: BaseException) -> None:
+    def crash_for_good(self, error: BaseException) -> None:
+        """Crash, and if even that fails give the run up."""
         try:
             self.crash(error)
         except Evicted:

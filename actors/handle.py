@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 import pykka
 
 from retinue.actors._context import CURRENT
-from retinue.actors._ref import RunRef
+from retinue.actors._ref import RunRef, check_no_cycle
 from retinue.actors._reply import Reply
 from retinue.actors._run_inbox import StepTaken
 from retinue.actors._ticket import Cancellation
 from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, as_content, clip, text_of
-from retinue.protocol.errors import AskCycle, DeadRun, RetinueError
+from retinue.protocol.errors import DeadRun, RetinueError
 from retinue.protocol.log import Cause, Event, Log
 
 if TYPE_CHECKING:
@@ -68,6 +68,9 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.id} on {self.provider}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self.id}: a Run lives in its process; send on its id or its result")
 
     @property
     def id(self) -> str:
@@ -126,7 +129,7 @@ class Run:
         try:
             blocks = as_content(content, verb)
             if verb == "ask" and sender is not None:
-                _check_no_cycle(sender, self.ref)
+                check_no_cycle(sender, self.ref)
         except RetinueError as error:
             return self._failed(error)
         message = Message(blocks, _source(form, sender, self.ref, blocks))
@@ -271,25 +274,6 @@ def _source(form: Form, sender: RunRef | None, to: RunRef, blocks: Any) -> Sourc
     if to.parent is sender:
         return Source(Kind.PARENT, form, sender.run_id)
     return Source(Kind.PEER, Form.RELAY, sender.run_id, clip(text_of(blocks)) or None)
-
-
-def _check_no_cycle(sender: RunRef, target: RunRef) -> None:
-    """Refuse an ask that could never be answered, before it is sent (H52, H56)."""
-    sender.dispatcher.waits.check(sender, target)
-    ref: RunRef = sender
-    path = [sender.run_id]
-    # A child of a turn is over before its parent's next turn, so it can never be answered
-    # by the parent, nor by whom the parent in turn belongs to.
-    while ref.parent is not None and ref.owner_turn:
-        ref = ref.parent
-        path.append(ref.run_id)
-        if ref is target:
-            cycle = [*path, sender.run_id]
-            raise AskCycle(
-                f"{sender.run_id}: asks {target.run_id}, whose open turn it is part of:"
-                f" {' → '.join(cycle)}; report() to it, or return",
-                cycle,
-            )
 
 
 def run_class(*, steers: bool, resumes: bool) -> type[Run]:

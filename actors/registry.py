@@ -15,7 +15,7 @@ from loguru import logger
 
 from retinue.actors._archive import ended_event
 from retinue.actors._catalogue import Catalogue
-from retinue.actors._mailbox import LATER
+from retinue.actors._mailbox import LATER, Mailbox
 from retinue.actors._observers import tell_one
 from retinue.actors._reply import Reply
 from retinue.protocol import messages
@@ -30,6 +30,19 @@ if TYPE_CHECKING:
     from retinue.actors._ref import RunRef
 
 
+class RegistryRef(Mailbox):
+    """The registry's ref; who asks it too late hears that the runtime has ended."""
+
+    __slots__ = ()
+
+    def dead(self, message: Any = None) -> Exception:
+        """Return the error for whoever comes too late; pykka's own for pykka's own messages."""
+        kind: type = type(message)
+        if kind in RegistryActor.HANDLERS:
+            return Closing("the runtime has ended")
+        return super().dead(message)
+
+
 class RegistryActor(Catalogue):
     """
     Admits, publishes and supervises the runs of one runtime.
@@ -39,6 +52,7 @@ class RegistryActor(Catalogue):
     the process ends the whole tree.
     """
 
+    ref_class: ClassVar[type[Mailbox]] = RegistryRef
     HANDLERS: ClassVar[dict[type, Callable[[Any, Any], Any]]] = {}
 
     def __init__(self, service: Any, limits: Limits) -> None:

@@ -148,7 +148,7 @@ class RunActor(WindingDown):
 
     def on_crashed(self, fact: messages.Crashed) -> None:
         """End ``error``: the driver will end no turn any more."""
-        self.crash(fact.error)
+        self.crash_for_good(fact.error)
 
     def crash(self, error: BaseException) -> None:
         """End the run ``error``, once, and release its children."""
