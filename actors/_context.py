@@ -11,10 +11,13 @@ import sys
 import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from retinue.protocol.errors import WouldBlock
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from retinue.actors._scope import Scope
 
 CURRENT: ContextVar[Scope | None] = ContextVar("retinue_current", default=None)
@@ -22,6 +25,10 @@ CURRENT: ContextVar[Scope | None] = ContextVar("retinue_current", default=None)
 # Threads on which a blocking wait would stop what is waited for, each with the reason.
 # A dict, not a lock: one key per thread, written by that thread alone.
 _NO_WAITING: Final[dict[int, str]] = {}
+
+# Loops of callers' own that runtimes were entered on, and how many: while one of these runs
+# on a thread nothing may block there. Not the thread itself, which may outlive its loop.
+_ENTERED: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
 
 
 def forbid_waiting(reason: str) -> str | None:
@@ -34,15 +41,23 @@ def forbid_waiting(reason: str) -> str | None:
 
 def allow_waiting(before: str | None = None) -> None:
     """Undo ``forbid_waiting`` on this thread."""
-    allow_waiting_on(threading.get_ident(), before)
-
-
-def allow_waiting_on(ident: int, before: str | None = None) -> None:
-    """Undo ``forbid_waiting`` of the thread *ident*."""
+    ident = threading.get_ident()
     if before is None:
         _NO_WAITING.pop(ident, None)
     else:
         _NO_WAITING[ident] = before
+
+
+def enter_loop(loop: AbstractEventLoop) -> None:
+    """Forbid blocking waits where *loop* runs: it has a runtime's work to do."""
+    _ENTERED[loop] = _ENTERED.get(loop, 0) + 1
+
+
+def leave_loop(loop: AbstractEventLoop) -> None:
+    """Undo one ``enter_loop``."""
+    left = _ENTERED.pop(loop, 0) - 1
+    if left > 0:
+        _ENTERED[loop] = left
 
 
 def forget_other_threads() -> None:
@@ -60,6 +75,10 @@ def check_may_wait(what: str) -> None:
         WouldBlock: this thread is a handler's, a generator step's or the runtime's loop's.
     """
     reason = _NO_WAITING.get(threading.get_ident())
+    if reason is None and _ENTERED:
+        loop = running_loop()
+        if loop is not None and loop in _ENTERED:
+            reason = "the loop that the runtime works on"
     if reason is not None:
         raise WouldBlock(
             f"{what} would block {reason}; in a generator use 'yield from reply', in a"
@@ -67,11 +86,11 @@ def check_may_wait(what: str) -> None:
         )
 
 
-def has_running_loop() -> bool:
-    """Whether an asyncio loop runs on this thread."""
+def running_loop() -> Any:
+    """Return the asyncio loop that runs on this thread, or None."""
     # asked of the module only where somebody has imported it
     events = sys.modules.get("asyncio.events")
-    return events is not None and events._get_running_loop() is not None  # noqa: SLF001
+    return None if events is None else events._get_running_loop()  # noqa: SLF001
 
 
 class OuterLoopAside:

@@ -98,6 +98,11 @@ class LoopWork:
         if self.task is not None:
             self.task.cancel()
 
+    def refuse(self, error: BaseException) -> None:
+        """End without having begun."""
+        self._coroutine.close()
+        self._end(Outcome(error=error))
+
     async def run(self) -> None:
         """Run to the end and say how it ended."""
         try:
@@ -138,10 +143,9 @@ class LoopPort:
         self._loop = loop
         self._thread: threading.Thread | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._foreign_thread: int | None = None
+        self._is_entered = loop is not None and is_entered
         if loop is not None and is_entered:
-            self._foreign_thread = threading.get_ident()
-            _context.forbid_waiting("the loop that the runtime works on")
+            _context.enter_loop(loop)
 
     def owns(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether *loop* is the one that coroutines of this runtime run on."""
@@ -164,22 +168,28 @@ class LoopPort:
             task.add_done_callback(self._tasks.discard)
             task.add_done_callback(work.ended)
 
-        self.post(start)
+        if not self.post(start):
+            work.refuse(RuntimeError("the loop that the runtime works on is closed"))
         return work
 
-    def post(self, function: Callable[[], None]) -> None:
-        """Call *function* on the loop, soon, in order of the posts."""
+    def post(self, function: Callable[[], None]) -> bool:
+        """Call *function* on the loop, soon, in order of the posts; False when it is closed."""
         with self._lock:
+            if self._loop is not None and self._loop.is_closed():
+                return False
             self._posts.append(function)
             if self._is_woken:
-                return
+                return True
             self._is_woken = True
             if self._loop is None:
                 self._start()
             loop = self._loop
-        with suppress(RuntimeError):  # closed under us: what is posted now never runs
-            assert loop is not None
+        assert loop is not None
+        try:
             loop.call_soon_threadsafe(self._take_posts)
+        except RuntimeError:  # closed under us
+            return False
+        return True
 
     def _take_posts(self) -> None:
         with self._lock:
@@ -210,10 +220,11 @@ class LoopPort:
 
     def close(self, timeout: float) -> str | None:
         """Stop the own loop; returns what would not stop, by name."""
-        if self._foreign_thread is not None:
-            _context.allow_waiting_on(self._foreign_thread)
-            return None
         thread, loop = self._thread, self._loop
+        if loop is not None and self._is_entered:
+            self._is_entered = False
+            _context.leave_loop(loop)
+            return None
         if thread is None or loop is None:
             return None
         for task in list(self._tasks):

@@ -96,7 +96,8 @@ class ThreadDispatcher(WorkDispatcher):
         one (where a signal could strike inside a handler) nor one with a running loop.
         """
         ident = threading.get_ident()
-        if self._ready or self._control or ident == self._main or _context.has_running_loop():
+        on_loop = _context.running_loop() is not None
+        if self._ready or self._control or ident == self._main or on_loop:
             return None
         if not self._role.acquire(blocking=False):
             return None
