@@ -61,6 +61,7 @@ class ClosableRuntime(RuntimeViews):
             stuck = None
             with suppress(pykka.Timeout, Deadlock):
                 stuck = self._drain(timeout).get(timeout=timeout)
+                stuck += self._service.shared.close().get(timeout=timeout)
             self._finish(stuck, timeout)
 
     async def aclose(self, timeout: float = CLOSE_SECONDS) -> None:
@@ -79,6 +80,7 @@ class ClosableRuntime(RuntimeViews):
             with suppress(TimeoutError, Deadlock):
                 async with asyncio.timeout(min(timeout, FOREVER)):
                     stuck = await self._drain(timeout)
+                    stuck += await self._service.shared.close()
             self._finish(stuck, timeout)
 
     def _must_be_outside(self, what: str, *, is_async: bool = False) -> None:

@@ -65,7 +65,10 @@ def limits_of(features: Features) -> Limits:
 
 def options_of(request: StartRequest) -> Mapping[str, Any]:
     """Return the agent's options, overridden field by field by the request's (VAL-9)."""
-    own = _NO_OPTIONS if request.agent is None else request.agent.options
+    agent = request.agent
+    own = _NO_OPTIONS if agent is None else agent.options
+    if agent is not None and agent.model is not None:
+        own = {"model": agent.model, **own}
     given = request.features.options
     return {**own, **given} if given else own
 

@@ -19,6 +19,7 @@ from retinue.protocol.messages import (
     BOUNDED,
     Crashed,
     Delegate,
+    Reserve,
     SetPolicy,
     StepEdge,
     TurnEnded,
@@ -67,7 +68,6 @@ class RunState(LightActor):
         "stuck",
         "tickets",
         "timers",
-        "unanswered",
         "workplace",
         "wrapping_up",
     )
@@ -101,7 +101,6 @@ class RunState(LightActor):
         self.policy: dict[str, Any] | None = None
         self.facts: list[Any] = []
         self.tickets: dict[int, Any] | None = None
-        self.unanswered: dict[str, int] | None = None
         self.timers: list[Timer] | None = None
         self.disposers: list[Reply[Any]] | None = None
         self.asker: Reply[Any] | None = None
@@ -112,7 +111,7 @@ class RunState(LightActor):
         self.release_error: str | None = None
         self.result_value: RunResult | None = None
         self.started = 0
-        self.step = 0
+        self.step: int = 0
         self.stuck: tuple[str, ...] = ()
         self.wrapping_up = False
 
@@ -241,5 +240,5 @@ class RunState(LightActor):
 
 
 # What may be refused and the run goes on as before; anything else is part of its own work.
-_REFUSABLE = BOUNDED | {Delegate, SetPolicy, StepEdge, WrapUp}
+_REFUSABLE = BOUNDED | {Delegate, Reserve, SetPolicy, StepEdge, WrapUp}
 _OVER = frozenset((Phase.RELEASING, Phase.ENDED))

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import attrs
 
-from retinue.actors._run_inbox import InboxWork, StepTaken
+from retinue.actors._run_inbox import StepTaken
+from retinue.actors._run_steps import SAID, StepWork, as_driver_content
 from retinue.actors._stepping import Resume
-from retinue.protocol import messages
-from retinue.protocol.content import Content, Message, ToolResult, as_content
+from retinue.protocol import accounting, messages
+from retinue.protocol.content import Message
 from retinue.protocol.errors import (
-    Cancelled,
     UnsupportedCapability,
     printable,
 )
-from retinue.protocol.events import OutputDelta
 from retinue.protocol.inbox import Waiting
 from retinue.protocol.lifecycle import Input, Phase
 from retinue.protocol.log import (
     AssistantMessage,
     Cause,
-    Chunk,
     Ending,
     PolicySet,
     StepFinished,
     StepStarted,
-    ToolCalled,
-    ToolReturned,
     TurnFinished,
     TurnStarted,
     UserMessage,
@@ -37,7 +32,7 @@ from retinue.protocol.provider import TurnOrder
 from retinue.protocol.result import TurnResult, bounded_diagnostic
 
 
-class TurnWork(InboxWork):
+class TurnWork(StepWork):
     """The work of turns."""
 
     __slots__ = ()
@@ -91,21 +86,6 @@ class TurnWork(InboxWork):
             if not item.lapses and item.reply is not None:
                 self.asker = item.reply
 
-    def on_step_edge(self, fact: messages.StepEdge) -> tuple[Message, ...]:
-        """Hand out what waits for the next step, and open that step."""
-        if fact.turn != self.open_turn or self.life.phase is not Phase.WORKING:
-            raise Cancelled(f"{self._ref.run_id}: turn {fact.turn} was stopped")
-        now, log = self.now, self.the_log()
-        log.append(StepFinished(fact.turn, self.step, now))
-        self.step += 1
-        self._ref.has_mail = False
-        taken = self.left(self.the_inbox().claim_step(now))
-        log.append(StepStarted(fact.turn, self.step, now))
-        for item in taken:
-            log.append(UserMessage(item.message, now))
-        self._answer_receipts(taken, StepTaken(self._ref.run_id, fact.turn, self.step))
-        return tuple(item.message for item in taken)
-
     def on_wrap_up(self, _: messages.WrapUp) -> bool:
         """Ask the open turn to finish with what it has."""
         if self.life.phase is not Phase.WORKING:
@@ -146,44 +126,16 @@ class TurnWork(InboxWork):
         """Cancel the children of the turn."""
         raise NotImplementedError
 
-    def on_said(self, fact: messages.Said) -> None:
-        """Log what the agent said."""
-        if fact.turn == self.open_turn:
-            self.the_log().append(
-                AssistantMessage(_content(fact.content), fact.usage, fact.is_interrupted, self.now)
-            )
-
-    def on_streamed(self, fact: messages.Streamed) -> None:
-        """Log a piece of text and pass it on to whoever listens."""
-        if fact.turn == self.open_turn and fact.text:
-            self.the_log().append(Chunk(fact.text, self.now))
-            self.service.publish(OutputDelta(self._ref.run_id, fact.text))
-
-    def on_tool_used(self, fact: messages.ToolUsed) -> None:
-        """Log a tool call, or what it gave."""
-        if fact.turn != self.open_turn:
-            return
-        if self.unanswered is None:
-            self.unanswered = {}
-        if fact.result is None:
-            self.unanswered[fact.call.call_id] = self.step
-            self.the_log().append(ToolCalled(fact.turn, self.step, fact.call, self.now))
-        else:
-            self.unanswered.pop(fact.result.call_id, None)
-            returned = ToolReturned(fact.turn, self.step, fact.result, False, self.now)
-            self.the_log().append(returned)
-
-    def on_usage(self, fact: messages.UsageRecorded) -> None:
-        """Log what was spent, as an empty message (RES-10)."""
-        if fact.turn == self.open_turn:
-            self.the_log().append(AssistantMessage((), fact.usage, False, self.now))
-
     def on_turn_ended(self, fact: messages.TurnEnded) -> None:
         """Close the turn, once; facts of a turn that is over are ignored."""
         if fact.turn != self.open_turn:
             return
+        if fact.ending is Ending.ABORTED:
+            # An abort waits for no backlog, and loses nothing of what was said before it.
+            for said in self._ref.take_kinds(SAID):
+                self.HANDLERS[type(said)](self, said)
         if type(fact.output) is not tuple:
-            fact = attrs.evolve(fact, output=_content(fact.output))
+            fact = attrs.evolve(fact, output=as_driver_content(fact.output))
         self.last = fact
         self._close_turn(fact)
         phase = self.life.phase
@@ -201,12 +153,12 @@ class TurnWork(InboxWork):
         log, now = self.the_log(), self.now
         if fact.output:
             log.append(AssistantMessage(fact.output, None, False, now))
-        if self.unanswered:
-            # LOG-14: an open call would spoil every later request on this history (H46).
-            for call_id, step in self.unanswered.items():
-                answer = ToolResult(call_id, "the turn ended before an answer came", True)
-                log.append(ToolReturned(fact.turn, step, answer, True, now))
-        self.unanswered = None
+        elif self.step and fact.ending is Ending.ABORTED:
+            prefix = accounting.cut_off_text(log.open_events)
+            if prefix:
+                log.append(AssistantMessage(prefix, None, True, now))
+        if self.step:
+            self.answer_calls(log, fact.turn, now)
         if self.step:
             log.append(StepFinished(fact.turn, self.step, now))
             self.step = 0
@@ -268,10 +220,3 @@ class TurnWork(InboxWork):
     def completed_messages(self) -> tuple[Message, ...]:
         """Return the messages of the completed turns, the seed's included."""
         return () if self.log is None else self.log.seed().messages()
-
-
-def _content(given: object) -> Content:
-    """Take content as a driver gave it; raises InvalidContent for what is none."""
-    if type(given) is tuple:
-        return cast("Content", given)
-    return as_content(given, "a driver's output") if given else ()

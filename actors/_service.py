@@ -23,6 +23,7 @@ from retinue.actors._context import CURRENT
 from retinue.actors._reply import Reply
 from retinue.actors._requests import open_request, start_request
 from retinue.actors._resuming import resumed_request
+from retinue.actors._shared import Shared
 from retinue.actors._ticket import Cancellation, Ticket, check_open, follow
 from retinue.actors._waiting import wait_for_runs
 from retinue.actors.handle import Run, run_class
@@ -65,6 +66,7 @@ class Service:
         # The ids of ended runs that were given up and have not let go since. Any thread
         # may add and discard.
         self.lost: set[str] = set()
+        self.shared = Shared(dispatcher)
         dispatcher.prefix = make_prefix(seed)
         self._secret = seed if seed is not None else os.urandom(16).hex()
         registry = RegistryActor(self, limits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import math
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Hashable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -103,6 +103,12 @@ class ActorWorkplace:
             drawn = self._random = cast("Random", self.service.random_for(self.ref))
         return drawn
 
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The run's place in its tree, the same whenever the same program runs."""
+        actor = self.ref.actor
+        return () if actor is None else actor.path
+
     def now(self) -> float:
         """Return the runtime's clock, in seconds."""
         return self.ref.dispatcher.clock.now()
@@ -159,8 +165,8 @@ class ActorWorkplace:
         _check_fact(fact)
         return self.ref.dispatcher.after(seconds, lambda: self.report(fact))
 
-    def call(self, function: Callable[[], Any]) -> Reply[Any]:
-        """Run a blocking function on the bounded pool; returns a Reply."""
+    def call(self, function: Callable[[], Any], *, is_bounded: bool = True) -> Reply[Any]:
+        """Run a blocking function on a pool; returns a Reply."""
         dispatcher = self.ref.dispatcher
         reply: Reply[Any] = Reply(dispatcher.pump)
         outer = CURRENT.get()
@@ -174,8 +180,18 @@ class ActorWorkplace:
             else:
                 reply.fail(ordinary(outcome.error))
 
-        dispatcher.on_pool(lambda: scope.run(function, finished), self.run_id)
+        reply.on_abandon = lambda: scope.cancel("nobody waits for it any more")
+        run = dispatcher.on_pool if is_bounded else dispatcher.on_thread
+        run(lambda: scope.run(function, finished), self.run_id)
         return reply
+
+    def promise(self) -> Reply[Any]:
+        """Return a Reply that its holder resolves or fails; from any thread."""
+        return Reply(self.ref.dispatcher.pump)
+
+    def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return what this runtime keeps under *key*, made by the first who asks."""
+        return self.service.shared.get(key, make)
 
     def _count_call(self, change: int) -> None:
         with self.lock:

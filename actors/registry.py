@@ -37,7 +37,7 @@ class RegistryRef(Mailbox):
 
     def dead(self, message: Any = None) -> Exception:
         """Return the error for whoever comes too late; pykka's own for pykka's own messages."""
-        kind: Any = type(message)
+        kind: type[Any] = message.__class__
         if kind in RegistryActor.HANDLERS:
             return Closing("the runtime has ended")
         return super().dead(message)

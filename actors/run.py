@@ -262,6 +262,8 @@ RunState.HANDLERS = {
     messages.Said: RunActor.on_said,
     messages.Streamed: RunActor.on_streamed,
     messages.StepEdge: RunActor.on_step_edge,
+    messages.Reserve: RunActor.on_reserve,
+    messages.Retried: RunActor.on_retried,
     messages.ToolUsed: RunActor.on_tool_used,
     messages.TurnEnded: RunActor.on_turn_ended,
     messages.UsageRecorded: RunActor.on_usage,

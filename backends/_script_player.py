@@ -135,7 +135,7 @@ class ScriptedDriver:
         return messages.TurnEnded(turn, ending)
 
     def _held_at(self, hold: Hold) -> Generator[Any, Any, None]:
-        released = promise(self._workplace)
+        released = self._workplace.promise()
         self._held = hold
         hold.park(released.resolve)
         try:
@@ -172,10 +172,3 @@ class SteerableScriptedDriver(ScriptedDriver):
 
     def steer(self) -> None:
         """Do nothing: what was steered waits for the script's next step edge."""
-
-
-def promise(workplace: Workplace) -> Any:
-    """Return a Reply that only its holder resolves: a sleep whose alarm is taken back."""
-    reply = workplace.sleep(1.0)
-    reply.abandon()
-    return reply

@@ -7,6 +7,7 @@ They are one class with one flag: a fork differs only in the seed that the runti
 from __future__ import annotations
 
 from retinue.backends._inprocess.driver import BehaviourDriver
+from retinue.backends._inprocess.model_driver import driver_of
 from retinue.protocol.delegation import ALL_CAPABILITIES, Capabilities
 from retinue.protocol.provider import OpenOrder, Workplace
 
@@ -37,8 +38,9 @@ class InProcess:
 
         Raises:
             InvalidAgent: the start names no agent.
+            MissingExtra: its model needs a package that is not installed.
         """
-        return BehaviourDriver(order, workplace)
+        return driver_of(order, workplace)
 
 
 def spawn() -> InProcess:

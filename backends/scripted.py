@@ -78,7 +78,7 @@ from retinue.backends._script import (
     StepEdge,
     Use,
 )
-from retinue.backends._script_player import ScriptedDriver, SteerableScriptedDriver, promise
+from retinue.backends._script_player import ScriptedDriver, SteerableScriptedDriver
 from retinue.protocol.delegation import ALL_CAPABILITIES, Capabilities
 from retinue.protocol.provider import OpenOrder, Workplace
 from retinue.protocol.result import Usage
@@ -180,7 +180,7 @@ class Scripted:
             case NeverOpen():
                 if self.is_immediate:
                     raise AssertionError("NeverOpen needs a provider with is_immediate=False")
-                released = promise(workplace)
+                released = workplace.promise()
                 item.park(released.resolve)
                 released.get()
             case FailOpen(error):

@@ -16,14 +16,17 @@ from typing import Final, TypeAlias, cast
 
 import attrs
 
-from retinue.protocol.content import Content, Text
+from retinue.protocol.content import Content, Text, ToolCall
 from retinue.protocol.entries import (
     AssistantMessage,
     Chunk,
     Ending,
     Event,
+    Retried,
     Spliced,
     StepStarted,
+    ToolCalled,
+    ToolReturned,
     TurnFinished,
     TurnStarted,
     UserMessage,
@@ -176,9 +179,50 @@ def select_output(events: Iterable[Event]) -> Content:
             return event.content
         if type(event) is Chunk:
             pieces.append(event.text)
+        elif type(event) is Retried:
+            break  # what a failed request streamed is no output (LOG-21)
+    return _joined(pieces)
+
+
+def cut_off_text(events: Iterable[Event]) -> Content:
+    """Return the text that was streamed since the last message of the open step (LOG-22)."""
+    pieces: list[str] = []
+    for event in _backwards(events):
+        if type(event) is Chunk:
+            pieces.append(event.text)
+        elif type(event) in _ENDS_A_STREAM:
+            break
+    return _joined(pieces)
+
+
+_ENDS_A_STREAM: Final = frozenset((AssistantMessage, Retried, StepStarted))
+
+
+def _joined(pieces: list[str]) -> Content:
+    """Make content of pieces that were collected backwards."""
     pieces.reverse()
     text = "".join(pieces)
     return (Text(text),) if text else ()
+
+
+def unanswered_calls(events: Iterable[Event]) -> tuple[tuple[ToolCall, bool], ...]:
+    """Return the calls of the open step's messages that lack a result, and which were begun."""
+    asked: list[ToolCall] = []
+    begun: dict[str, ToolCall] = {}
+    answered: set[str] = set()
+    for event in _backwards(events):
+        if type(event) is StepStarted:
+            break
+        if type(event) is ToolReturned:
+            answered.add(event.result.call_id)
+        elif type(event) is ToolCalled:
+            begun[event.call.call_id] = event.call
+        elif type(event) is AssistantMessage:
+            asked[:0] = [block for block in event.content if type(block) is ToolCall]
+    calls = {call.call_id: call for call in (*asked, *reversed(begun.values()))}
+    return tuple(
+        [(call, call_id in begun) for call_id, call in calls.items() if call_id not in answered]
+    )
 
 
 def usage_of(events: Iterable[Event]) -> Usage:

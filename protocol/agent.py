@@ -1,12 +1,14 @@
 """
 Agents: what does the work of turns, and what a behaviour sees while it works.
 
-An Agent is a value. Which kind of behaviour it holds is found once, when it is made:
+An Agent is a value: a behaviour, or else a model with tools. Which kind of behaviour it
+holds is found once, when it is made:
 
     plain ``def``       may block; each run has a thread of its own   BlockingTurn
     ``async def``       runs on the loop                              Turn
     generator           stepped inside its actor, must not block      Turn
     class with ``turn`` one instance per run, ``turn`` any of these   as above
+    none                a model works, by the turn loop on the loop    -
 """
 
 from __future__ import annotations
@@ -23,6 +25,22 @@ import attrs
 
 from retinue.protocol.content import Message
 from retinue.protocol.errors import InvalidAgent
+from retinue.protocol.tool import NO_FILTER, Guard, Tool, ToolFilter, as_guards, as_tools, tool
+
+__all__ = [
+    "NO_FILTER",
+    "Agent",
+    "Behaviour",
+    "Gate",
+    "Guard",
+    "Kind",
+    "Tool",
+    "ToolFilter",
+    "agent",
+    "as_agent",
+    "behaviour_kind",
+    "tool",
+]
 
 Behaviour: TypeAlias = Callable[..., Any]
 Gate: TypeAlias = Callable[[Message], str | None]
@@ -34,53 +52,7 @@ class Kind(enum.Enum):
     BLOCKING = "blocking"
     COROUTINE = "coroutine"
     GENERATOR = "generator"
-
-
-@attrs.frozen
-class Tool:
-    """
-    Something that an agent may use: a name, a function, and what it is for.
-
-    Args:
-        name: what a filter and a model call it.
-        function: does the work.
-        description: what it is for, in a sentence.
-    """
-
-    name: str = attrs.field(validator=attrs.validators.min_len(1))
-    function: Callable[..., Any]
-    description: str = ""
-
-
-@attrs.frozen
-class ToolFilter:
-    """
-    Which inherited tools a child keeps: first ``allow``, then not ``deny``.
-
-    ``allow=None`` keeps all; ``allow=()`` keeps none (PER-7).
-    """
-
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
-
-    def keeps(self, name: str) -> bool:
-        """Whether a tool of that name is left."""
-        return (self.allow is None or name in self.allow) and name not in self.deny
-
-    def over(self, agent: Agent | None) -> ToolFilter:
-        """Return what the filter says of the tools that *agent* has."""
-        known = [] if agent is None else [tool.name for tool in agent.tools]
-        allow = None if self.allow is None else tuple([n for n in self.allow if n in known])
-        return ToolFilter(allow, tuple([name for name in self.deny if name in known]))
-
-    def within(self, outer: ToolFilter) -> ToolFilter:
-        """Return the filter that keeps what both keep; filters only narrow (PER-4)."""
-        allow = self.allow
-        if allow is None:
-            allow = outer.allow
-        elif outer.allow is not None:
-            allow = tuple([name for name in allow if name in outer.allow])
-        return ToolFilter(allow, (*self.deny, *outer.deny))
+    MODEL = "model"
 
 
 def behaviour_kind(function: Behaviour) -> Kind:
@@ -111,24 +83,25 @@ def behaviour_kind(function: Behaviour) -> Kind:
     return Kind.BLOCKING
 
 
-def _tools(given: Iterable[Tool]) -> tuple[Tool, ...]:
-    if isinstance(given, Tool) or not isinstance(given, Iterable):
-        raise InvalidAgent(f"tools: expected Tools, got {type(given).__name__}")
-    tools = tuple(given)
-    strange = [type(tool).__name__ for tool in tools if not isinstance(tool, Tool)]
-    if strange:
-        raise InvalidAgent(f"tools: expected Tools, got {', '.join(strange)}")
-    names = [tool.name for tool in tools]
-    if len(set(names)) < len(names):
-        raise InvalidAgent(f"tools: two have one name in {', '.join(names)}")
-    return tools
-
-
 def _check(kind: type, expected: str) -> Callable[[object, Any, object], None]:
     def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if not isinstance(value, kind):
             given = type(value).__name__
             raise InvalidAgent(f"{attribute.name}: expected {expected}, got {given}")
+
+    return check
+
+
+# How many results that do not fit a model may give: the bound that H72 asks for.
+SCHEMA_TRIES: Final = 5
+
+
+def _count(least: int) -> Callable[[object, Any, object], None]:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InvalidAgent(
+                f"{attribute.name}: expected a whole number from {least}, got {value!r}"
+            )
 
     return check
 
@@ -147,44 +120,45 @@ class Agent:
     Args:
         behaviour: takes a turn and returns the output: text, content blocks, a JSON value
             or None. A class is built once per run, its ``turn`` called once per turn.
+            Without one a model works.
         name: shown in trees and errors.
         instructions: what the agent is told about its part; a persona replaces it.
-        tools: what it may use.
+        tools: what it may use: Tools, functions, and sources of tools.
         options: free settings, inherited field by field.
         is_open: whether agents other than parent and holder may prompt its residents.
         gate: looks at each prompt before its turn; a text declines the prompt and says why.
             It runs inside the run's actor and must not block.
+        model: a Model, or a name as ``"openai:gpt-5"``; without one that of the parent.
+        guards: look at every tool call of this agent, around the guards of the tools.
+        nudges: how often a model that should give a structured result and ends without
+            one is told so; each costs a request.
+        schema_tries: how many results that do not fit its schema a model may give.
 
     Raises:
-        InvalidAgent: the behaviour cannot be run.
+        InvalidAgent: the behaviour cannot be run, or a field is not what it should be.
     """
 
-    behaviour: Behaviour
+    behaviour: Behaviour | None = None
     name: str = attrs.field(default="", validator=_TEXT)
     instructions: str = attrs.field(default="", validator=_TEXT)
-    tools: tuple[Tool, ...] = attrs.field(default=(), converter=_tools)
+    tools: tuple[Any, ...] = attrs.field(default=(), converter=as_tools)
     options: Mapping[str, Any] = attrs.field(factory=dict[str, Any], validator=_OPTIONS)
     is_open: bool = attrs.field(default=False, validator=_FLAG)
     gate: Gate | None = attrs.field(default=None, validator=_GATE)
+    model: Any = None
+    guards: tuple[Guard, ...] = attrs.field(default=(), converter=as_guards)
+    nudges: int = attrs.field(default=0, validator=_count(0))
+    schema_tries: int = attrs.field(default=SCHEMA_TRIES, validator=_count(1))
     kind: Kind = attrs.field(init=False)
     is_class: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        made = self.behaviour
-        while isinstance(made, functools.partial):
-            made = made.func
-        is_class = inspect.isclass(made)
-        function: Any = self.behaviour
-        if is_class:
-            function = getattr(made, "turn", None)
-            if function is None:
-                raise InvalidAgent(
-                    f"class {made.__name__} has no turn method; give it 'def turn(self, turn)'"
-                )
-        object.__setattr__(self, "kind", behaviour_kind(function))
+        kind, is_class, named = Kind.MODEL, False, "agent"
+        if self.behaviour is not None:
+            kind, is_class, named = _kind_of(self.behaviour)
+        object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "is_class", is_class)
         if not self.name:
-            named = getattr(made, "__name__", type(made).__name__)
             object.__setattr__(self, "name", named)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -192,14 +166,31 @@ class Agent:
         # can go to another process.
         import cloudpickle
 
-        fields = (self.behaviour, self.name, self.instructions, self.tools)
-        rest = (self.options, self.is_open, self.gate)
-        frozen = cast("Any", cloudpickle).dumps((*fields, *rest))
+        fields = tuple(getattr(self, field.name) for field in attrs.fields(Agent) if field.init)
+        frozen = cast("Any", cloudpickle).dumps(fields)
         return _thawed, (frozen,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the behaviour itself, as a test of it would."""
+        if self.behaviour is None:
+            raise InvalidAgent(f"{self.name} has no behaviour to call; start it in a runtime")
         return self.behaviour(*args, **kwargs)
+
+
+def _kind_of(behaviour: Behaviour) -> tuple[Kind, bool, str]:
+    """Find how a behaviour is run, whether it is a class, and its name."""
+    made: Any = behaviour
+    while isinstance(made, functools.partial):
+        made = made.func
+    is_class = inspect.isclass(made)
+    function: Any = behaviour
+    if is_class:
+        function = getattr(made, "turn", None)
+        if function is None:
+            raise InvalidAgent(
+                f"class {made.__name__} has no turn method; give it 'def turn(self, turn)'"
+            )
+    return behaviour_kind(function), is_class, getattr(made, "__name__", type(made).__name__)
 
 
 def _thawed(frozen: bytes) -> Agent:
@@ -213,35 +204,28 @@ def agent(
     *,
     name: str = "",
     instructions: str = "",
-    tools: tuple[Tool, ...] = (),
+    tools: Iterable[Any] = (),
     options: Mapping[str, Any] | None = None,
     is_open: bool = False,
     gate: Gate | None = None,
 ) -> Callable[[Behaviour], Agent]: ...
-def agent(
-    behaviour: Behaviour | None = None,
-    /,
-    *,
-    name: str = "",
-    instructions: str = "",
-    tools: tuple[Tool, ...] = (),
-    options: Mapping[str, Any] | None = None,
-    is_open: bool = False,
-    gate: Gate | None = None,
-) -> Agent | Callable[[Behaviour], Agent]:
+def agent(behaviour: Behaviour | None = None, /, **fields: Any) -> Agent | Callable[..., Agent]:
     """
     Make an agent of a function, a generator, a coroutine function or a class.
 
-    Used bare or with the arguments of Agent.
+    Used bare or with the arguments of Agent. An agent that a model works for has nothing to
+    decorate: ``Agent(model="openai:gpt-5", tools=[...])``.
 
     Raises:
         InvalidAgent: the decorated thing cannot be run.
     """
     if behaviour is not None:
         return Agent(behaviour)
+    if fields.get("options") is None:
+        fields.pop("options", None)
 
     def decorate(function: Behaviour) -> Agent:
-        return Agent(function, name, instructions, tools, options or {}, is_open, gate)
+        return Agent(function, **fields)
 
     return decorate
 
@@ -274,6 +258,3 @@ def as_agent(value: object) -> Agent:
             raise
         return Agent(behaviour)  # not hashable, so not shared
     return known
-
-
-NO_FILTER: Final = ToolFilter()

@@ -105,6 +105,14 @@ class Chunk:
 
 
 @attrs.frozen(weakref_slot=False)
+class Retried:
+    """A request to a model failed and was sent again; the chunks before it do not count."""
+
+    problem: str
+    time: float
+
+
+@attrs.frozen(weakref_slot=False)
 class AssistantMessage:
     """
     What the agent said in one piece.
@@ -194,6 +202,7 @@ Event: TypeAlias = (
     | StepFinished
     | UserMessage
     | Chunk
+    | Retried
     | AssistantMessage
     | ToolCalled
     | ToolReturned

@@ -31,6 +31,13 @@ Every exception of Retinue, in one tree.
     ├── StartFailed             the provider could not open the run: retry, or escalate
     │   ├── StartCancelled      cancelled before the run existed
     │   └── StartTimeout        the provider did not open the run in time
+    ├── ModelFailed             a model gave no answer, and would not the next time
+    │   ├── Transient           it may the next time; says when to try
+    │   ├── ContextOverflow     the conversation is longer than the model takes
+    │   └── ModelRefused        the model declines to answer
+    ├── ToolFailed              what a tool raises to tell its model what went wrong
+    │   └── InvalidArguments    a call's arguments do not fit; all violations at once
+    ├── BudgetSpent             turns, steps, requests, tokens or cost are used up
     ├── RunFailed               ``unwrap()`` of a result that is no success
     ├── Cancelled               raised inside a behaviour whose turn is over
     ├── WouldBlock              waiting here would stop the runtime itself
@@ -39,8 +46,8 @@ Every exception of Retinue, in one tree.
     ├── ProviderFault           an infrastructure fault on the provider's side
     └── InvariantViolated       a log or a lifecycle that breaks its own rules
 
-Error constructors are positional, so that every one of them survives pickle.
-Messages begin with the id of the run or the name of the provider, where there is one.
+Constructors are positional, so that every error survives pickle. Messages begin with the
+id of the run or the name of the provider, where there is one.
 """
 
 from __future__ import annotations
@@ -60,13 +67,22 @@ class BadMessage(InvalidRequest, TypeError):
     """A message is neither part of the vocabulary nor content."""
 
 
-class _Violating(RetinueError):
+class _Worded(RetinueError):
+    """What carries facts beside its words reads like its words."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class _Listing(RetinueError):
+    def __str__(self) -> str:
+        return "\n  - ".join((self.args[0], *self.args[1]))
+
+
+class _Violating(_Listing):
     def __init__(self, message: str, violations: Sequence[str] = ()) -> None:
         super().__init__(message, tuple(violations))
         self.violations = tuple(violations)
-
-    def __str__(self) -> str:
-        return "\n  - ".join((self.args[0], *self.violations))
 
 
 class InvalidContent(_Violating, InvalidRequest, TypeError):
@@ -117,27 +133,21 @@ class NoSuchRun(Refused, LookupError):
     """No run of that id or name is known."""
 
 
-class UnsupportedCapability(Refused):
+class UnsupportedCapability(_Worded, Refused):
     """The provider lacks a capability that the request needs."""
 
     def __init__(self, message: str, capability: str = "") -> None:
         super().__init__(message, capability)
         self.capability = capability
 
-    def __str__(self) -> str:
-        return str(self.args[0])
 
-
-class DepthExceeded(Refused):
+class DepthExceeded(_Worded, Refused):
     """The child would be deeper than allowed."""
 
     def __init__(self, message: str, attempted: int = 0, maximum: int = 0) -> None:
         super().__init__(message, attempted, maximum)
         self.attempted = attempted
         self.maximum = maximum
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class LimitReached(Refused):
@@ -152,15 +162,12 @@ class NotResident(Refused):
     """A one-shot run has one prompt; it can be steered, not prompted again."""
 
 
-class AskCycle(Refused):
+class AskCycle(_Worded, Refused):
     """The ask would wait for itself; *cycle* names the runs in order."""
 
     def __init__(self, message: str, cycle: Sequence[str] = ()) -> None:
         super().__init__(message, tuple(cycle))
         self.cycle = tuple(cycle)
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class MailboxFull(Refused):
@@ -176,7 +183,7 @@ class Closing(Refused):
 
 
 class Undeliverable(RetinueError):
-    """A message came too late to be taken; it was not handled."""
+    """A message came too late to be taken."""
 
 
 class NotDelivered(Undeliverable):
@@ -199,16 +206,49 @@ class StartTimeout(StartFailed, TimeoutError):
     """The provider did not open the run within the start limit."""
 
 
-class RunFailed(RetinueError):
+class ModelFailed(RetinueError):
+    """A model gave no answer, and the same request would fail again."""
+
+
+class Transient(_Worded, ModelFailed):
+    """A model gave no answer and may the next time, at best in *retry_after* seconds."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message, retry_after)
+        self.retry_after = retry_after
+
+
+class ContextOverflow(ModelFailed):
+    """The conversation is longer than the model takes."""
+
+
+class ModelRefused(ModelFailed):
+    """The model, or who runs it, declines to answer."""
+
+
+class ToolFailed(RetinueError):
+    """A tool could not do what it was called for; its text is what the model reads."""
+
+
+class InvalidArguments(_Violating, ToolFailed):
+    """The arguments of a tool call do not fit; all violations at once."""
+
+
+class BudgetSpent(_Worded):
+    """A limit on what a run may use is reached; *reason* is the stop reason."""
+
+    def __init__(self, message: str, reason: str = "budget") -> None:
+        super().__init__(message, reason)
+        self.reason = reason
+
+
+class RunFailed(_Worded):
     """A result that is no success was unwrapped."""
 
     def __init__(self, message: str, run_id: str = "", stop_reason: str = "error") -> None:
         super().__init__(message, run_id, stop_reason)
         self.run_id = run_id
         self.stop_reason = stop_reason
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class Cancelled(RetinueError):
@@ -219,26 +259,20 @@ class WouldBlock(RetinueError):
     """Waiting on this thread would stop the very thing that is waited for."""
 
 
-class Deadlock(RetinueError):
+class Deadlock(_Listing):
     """Nothing can move and no timer is due; *waits* says who waits for whom."""
 
     def __init__(self, message: str, waits: Sequence[str] = ()) -> None:
         super().__init__(message, tuple(waits))
         self.waits = tuple(waits)
 
-    def __str__(self) -> str:
-        return "\n  - ".join((self.args[0], *self.waits))
 
-
-class NotQuiescent(RetinueError, TimeoutError):
+class NotQuiescent(_Listing, TimeoutError):
     """Some of what was to be stopped did not stop in time; the rest is released."""
 
     def __init__(self, message: str, stuck: Sequence[str] = ()) -> None:
         super().__init__(message, tuple(stuck))
         self.stuck = tuple(stuck)
-
-    def __str__(self) -> str:
-        return "\n  - ".join((self.args[0], *self.stuck))
 
 
 class ProviderFault(RetinueError):

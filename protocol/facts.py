@@ -45,9 +45,32 @@ class Streamed:
 
 @attrs.frozen
 class StepEdge:
-    """The behaviour stands between two steps and takes what waits for it."""
+    """
+    The behaviour stands between two steps and takes what waits for it.
+
+    With ``is_last`` it would end here: nothing is taken, and no step begins, unless
+    something waits that wakes (INB-9); the answer is then None. ``add`` is what the driver
+    itself has to say in the new step, logged like what is taken.
+    """
 
     turn: int
+    is_last: bool = False
+    add: tuple[Message, ...] = ()
+
+
+@attrs.frozen
+class Reserve:
+    """The driver is about to send one request to a model; refused when that is too much."""
+
+    turn: int
+
+
+@attrs.frozen
+class Retried:
+    """A request to a model failed and is sent again: what it streamed does not count."""
+
+    turn: int
+    problem: str
 
 
 @attrs.frozen
@@ -57,6 +80,7 @@ class ToolUsed:
     turn: int
     call: Any
     result: Any = None
+    is_synthetic: bool = False
 
 
 @attrs.frozen

@@ -64,7 +64,12 @@ class Inbox:
     @property
     def has_work(self) -> bool:
         """Whether an idle run has to start a turn."""
-        return bool(self.next_turn) or any(item.wakes for item in self.next_step)
+        return bool(self.next_turn) or self.has_waking_step
+
+    @property
+    def has_waking_step(self) -> bool:
+        """Whether something waits for a step that a turn which would end goes on for."""
+        return any(item.wakes for item in self.next_step)
 
     def add(self, target: Target, item: Waiting, time: float) -> None:
         """Append *item* to one list."""

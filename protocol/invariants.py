@@ -18,6 +18,7 @@ from retinue.protocol.entries import (
     Ending,
     Event,
     PolicySet,
+    Retried,
     SeedEnded,
     Spliced,
     StepFinished,
@@ -66,7 +67,7 @@ def _problem(state: _State, event: object) -> str | None:
         case StepFinished(turn=turn, step=step):
             if not state.is_inside(turn, step):
                 return f"step {step} of turn {turn} ends and is not open"
-        case Chunk() | AssistantMessage():
+        case Chunk() | Retried() | AssistantMessage():
             if state.step is None:
                 return f"{type(event).__name__} outside a step"
         case ToolCalled(turn=turn, step=step, call=call):

@@ -20,6 +20,7 @@ from retinue.protocol.entries import (
     Ending,
     Event,
     PolicySet,
+    Retried,
     SeedEnded,
     Spliced,
     StepFinished,
@@ -46,6 +47,7 @@ __all__ = [
     "Event",
     "Log",
     "PolicySet",
+    "Retried",
     "SealedTurn",
     "Seed",
     "SeedEnded",
@@ -182,6 +184,11 @@ class Log:
 
     def __repr__(self) -> str:
         return f"<Log: {len(self)} events, {self.seed_length} inherited, turn {self.last_turn}>"
+
+    @property
+    def open_events(self) -> Sequence[Event]:
+        """What was written since the last turn's end; the log's own, not to be changed."""
+        return self._open or ()
 
     def seed(self) -> Seed:
         """Return all ended turns as a seed; what follows the last turn's end is not in it."""

@@ -8,7 +8,7 @@ workplace is all that a driver may touch of the runtime.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Hashable, Mapping, Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 from weakref import WeakSet
 
@@ -109,6 +109,11 @@ class Workplace(Protocol):
         """The run's own random numbers, keyed by the runtime's seed and its place in the tree."""
         ...
 
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The run's place in its tree, the same whenever the same program runs."""
+        ...
+
     def now(self) -> float:
         """Return the runtime's clock, in seconds."""
         ...
@@ -143,8 +148,13 @@ class Workplace(Protocol):
         """Tell the run's actor *fact* in *seconds* of the runtime's clock."""
         ...
 
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Run a blocking function on the bounded pool; returns a Reply."""
+    def call(self, function: Callable[[], Any], *, is_bounded: bool = True) -> Any:
+        """
+        Run a blocking function on the bounded pool; returns a Reply.
+
+        What may wait for other runs is not bounded: it gets a thread, and nested waits
+        cannot starve each other. Abandoning the Reply wakes it out of every wait.
+        """
         ...
 
     def sleep(self, seconds: float) -> Any:
@@ -157,6 +167,18 @@ class Workplace(Protocol):
 
     def open(self, agent: object, turn: int, options: Mapping[str, Any]) -> Any:
         """Open a resident child of the run; returns a Reply that resolves with its Run."""
+        ...
+
+    def promise(self) -> Any:
+        """Return a Reply that its holder resolves or fails; from any thread."""
+        ...
+
+    def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """
+        Return what this runtime keeps under *key*, made by the first who asks.
+
+        What has an ``aclose`` coroutine method is closed on the loop when the runtime is.
+        """
         ...
 
     def say(self, verb: str, run: Any, content: object) -> Any:

@@ -61,7 +61,7 @@ class BehaviourDriver:
             live.work = self._workplace.on_thread(
                 lambda: self._behaviour()(view), live.ended, view.number
             )
-        elif kind is Kind.COROUTINE:
+        elif kind in {Kind.COROUTINE, Kind.MODEL}:
             live.work = self._workplace.on_loop(self._await(view), live.ended, view.number)
         else:
             self._step(view, live)
@@ -73,6 +73,7 @@ class BehaviourDriver:
         if not agent.is_class:
             return agent.behaviour
         if self._instance is None:
+            assert agent.behaviour is not None
             self._instance = agent.behaviour()
         return self._instance.turn
 
@@ -127,7 +128,7 @@ class BehaviourDriver:
             self._left.remove(live)
         self._workplace.report(fact)
         if self._closing and not self._works():
-            self._workplace.report(messages.Closed())
+            self._released()
 
     def _works(self) -> list[_Live]:
         """Return the turns whose work has not ended."""
@@ -143,7 +144,11 @@ class BehaviourDriver:
                 live.view.note_stopped("the run has ended")
                 live.work.cancel("the run has ended")
         if not self._works():
-            self._workplace.report(messages.Closed())
+            self._released()
+
+    def _released(self) -> None:
+        """Report that nothing is left; a run's last turn has ended, and it is to close."""
+        self._workplace.report(messages.Closed())
 
     def outcome(self, view: TurnView, outcome: Outcome, *, is_stopped: bool) -> messages.TurnEnded:
         """Say how a turn ended, of what its behaviour returned or raised."""

@@ -107,6 +107,11 @@ class BlockingTurn(TurnView):
 
     __slots__ = ()
 
+    @classmethod
+    def beside(cls, turn: TurnView) -> BlockingTurn:
+        """Return the same turn for code that blocks, as sync tools of a model do."""
+        return cls(turn._open, turn._order, turn._workplace)  # noqa: SLF001
+
     def step(self) -> tuple[Message, ...]:
         """Stand at a step edge: return what was steered meanwhile; raises Cancelled."""
         self.check()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from retinue.protocol import messages
+from retinue.protocol.agent import Agent, Tool
 from retinue.protocol.content import Content, Message, as_content, text_of
 from retinue.protocol.delegation import NO_LIMITS, Limits
 from retinue.protocol.errors import Cancelled, InvalidContent
@@ -76,6 +77,21 @@ class TurnView:
         return self._workplace.run
 
     @property
+    def agent(self) -> Agent | None:
+        """The agent whose turn it is."""
+        return self._open.agent
+
+    @property
+    def agent_name(self) -> str:
+        """The agent's name, for words about it."""
+        return "" if self._open.agent is None else self._open.agent.name
+
+    @property
+    def is_child(self) -> bool:
+        """Whether another run delegated to this one."""
+        return self._open.depth > 0
+
+    @property
     def depth(self) -> int:
         """How many delegations lie above the run."""
         return self._open.depth
@@ -108,7 +124,11 @@ class TurnView:
         """The agent's tools that the run's filter keeps, by name."""
         agent, kept = self._open.agent, self._open.tool_filter
         tools = () if agent is None else agent.tools
-        return {tool.name: tool.function for tool in tools if kept is None or kept.keeps(tool.name)}
+        return {
+            tool.name: tool.function
+            for tool in tools
+            if isinstance(tool, Tool) and (kept is None or kept.keeps(tool.name))
+        }
 
     @property
     def random(self) -> random.Random:

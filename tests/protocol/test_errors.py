@@ -22,6 +22,8 @@ ARGUMENTS: dict[str, object] = {
     "stuck": ("a-1", "a-2"),
     "run_id": "a-1",
     "stop_reason": "aborted",
+    "reason": "budget",
+    "retry_after": 2.5,
 }
 
 

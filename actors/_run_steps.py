@@ -1,0 +1,119 @@
+"""The steps of a turn: what its driver reports of them, and what is claimed between two."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from retinue.actors._run_inbox import InboxWork, StepTaken
+from retinue.protocol import accounting, messages
+from retinue.protocol.content import Content, Message, ToolResult, as_content
+from retinue.protocol.errors import Cancelled
+from retinue.protocol.events import OutputDelta
+from retinue.protocol.lifecycle import Phase
+from retinue.protocol.log import (
+    AssistantMessage,
+    Chunk,
+    Log,
+    Retried,
+    StepFinished,
+    StepStarted,
+    ToolCalled,
+    ToolReturned,
+    UserMessage,
+)
+
+# What a driver says of a turn under way.
+SAID = frozenset(
+    (
+        messages.Said,
+        messages.Streamed,
+        messages.ToolUsed,
+        messages.Retried,
+        messages.UsageRecorded,
+    )
+)
+
+
+class StepWork(InboxWork):
+    """The work of steps."""
+
+    __slots__ = ()
+
+    def on_step_edge(self, fact: messages.StepEdge) -> tuple[Message, ...] | None:
+        """Hand out what waits for the next step, and open that step."""
+        self._must_be_open(fact.turn)
+        if fact.is_last and not fact.add and not self.the_inbox().has_waking_step:
+            return None
+        now, log = self.now, self.the_log()
+        log.append(StepFinished(fact.turn, self.step, now))
+        self.step += 1
+        self._ref.has_mail = False
+        taken = self.left(self.the_inbox().claim_step(now))
+        log.append(StepStarted(fact.turn, self.step, now))
+        for item in taken:
+            log.append(UserMessage(item.message, now))
+        for message in fact.add:
+            log.append(UserMessage(message, now))
+        self._answer_receipts(taken, StepTaken(self._ref.run_id, fact.turn, self.step))
+        return (*[item.message for item in taken], *fact.add)
+
+    def _must_be_open(self, turn: int) -> None:
+        if turn != self.open_turn or self.life.phase is not Phase.WORKING:
+            raise Cancelled(f"{self._ref.run_id}: turn {turn} was stopped")
+
+    def on_reserve(self, fact: messages.Reserve) -> bool:
+        """Count one request to a model before it is sent; raises BudgetSpent."""
+        self._must_be_open(fact.turn)
+        return True
+
+    def on_retried(self, fact: messages.Retried) -> None:
+        """Log that a request is sent again."""
+        if fact.turn == self.open_turn:
+            self.the_log().append(Retried(fact.problem, self.now))
+
+    def on_said(self, fact: messages.Said) -> None:
+        """Log what the agent said."""
+        if fact.turn == self.open_turn:
+            self.the_log().append(
+                AssistantMessage(
+                    as_driver_content(fact.content), fact.usage, fact.is_interrupted, self.now
+                )
+            )
+
+    def on_streamed(self, fact: messages.Streamed) -> None:
+        """Log a piece of text and pass it on to whoever listens."""
+        if fact.turn == self.open_turn and fact.text:
+            self.the_log().append(Chunk(fact.text, self.now))
+            self.service.publish(OutputDelta(self._ref.run_id, fact.text))
+
+    def on_tool_used(self, fact: messages.ToolUsed) -> None:
+        """Log a tool call, or what it gave."""
+        if fact.turn != self.open_turn:
+            return
+        if fact.result is None:
+            self.the_log().append(ToolCalled(fact.turn, self.step, fact.call, self.now))
+        else:
+            returned = ToolReturned(fact.turn, self.step, fact.result, fact.is_synthetic, self.now)
+            self.the_log().append(returned)
+
+    def on_usage(self, fact: messages.UsageRecorded) -> None:
+        """Log what was spent, as an empty message (RES-10)."""
+        if fact.turn == self.open_turn:
+            self.the_log().append(AssistantMessage((), fact.usage, False, self.now))
+
+    def answer_calls(self, log: Log, turn: int, now: float) -> None:
+        """LOG-14: an open call would spoil every later request on this history (H46)."""
+        for call, is_begun in accounting.unanswered_calls(log.open_events):
+            text = "the turn ended before an answer came"
+            if not is_begun:
+                text = "ABORTED_BEFORE_DISPATCH: the turn ended before the call was made"
+                log.append(ToolCalled(turn, self.step, call, now))
+            answer = ToolResult(call.call_id, text, is_error=True)
+            log.append(ToolReturned(turn, self.step, answer, True, now))
+
+
+def as_driver_content(given: object) -> Content:
+    """Take content as a driver gave it; raises InvalidContent for what is none."""
+    if type(given) is tuple:
+        return cast("Content", given)
+    return as_content(given, "a driver's output") if given else ()

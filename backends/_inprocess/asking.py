@@ -1,0 +1,113 @@
+"""One request to a model, sent until it is answered, refused or given up."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Any, Final
+
+import attrs
+
+from retinue.backends._inprocess.gate import Gate
+from retinue.protocol import messages
+from retinue.protocol.content import Block, Content, Reasoning, Text
+from retinue.protocol.errors import ModelFailed, Transient
+from retinue.protocol.model import Answer, Model, ModelRequest, ReasoningDelta, TextDelta
+from retinue.protocol.provider import Workplace
+from retinue.protocol.result import Usage
+
+# Requests for one answer, the first included; the reference runtime's number.
+TRIES: Final = 6
+
+_ONE_REQUEST: Final = Usage(requests=1)
+
+
+@attrs.define
+class Streaming:
+    """What has come of an answer that is under way."""
+
+    text: list[str] = attrs.field(factory=list[str])
+    reasoning: list[str] = attrs.field(factory=list[str])
+
+    def visible(self) -> Content:
+        """Return what a reader has seen by now; calls that are half there are not in it."""
+        blocks: list[Block] = []
+        if self.reasoning:
+            blocks.append(Reasoning("".join(self.reasoning)))
+        if self.text:
+            blocks.append(Text("".join(self.text)))
+        return tuple(blocks)
+
+
+class Asking:
+    """Sends the requests of one turn."""
+
+    __slots__ = ("_gate", "_model", "_tries", "_turn", "_workplace")
+
+    def __init__(self, model: Model, turn: int, workplace: Workplace, tries: int = TRIES) -> None:
+        self._model = model
+        self._turn = turn
+        self._workplace = workplace
+        self._tries = tries
+        self._gate: Gate = workplace.shared(("gate", model.name), Gate)
+
+    async def answer(self, request: ModelRequest) -> Answer:
+        """
+        Send *request*, again while that may help, and return the answer.
+
+        Raises:
+            BudgetSpent: a limit forbids one more request.
+            ModelFailed: there is no answer.
+            CancelledError: the turn was stopped; what was visible is in the log (LOG-22).
+        """
+        attempt = 0
+        while True:
+            await self._gate.passed(self._workplace, self._workplace.random)
+            await self._workplace.ask(messages.Reserve(self._turn))
+            try:
+                return await self._stream(request)
+            except Transient as problem:
+                attempt += 1
+                self._gate.close(problem, attempt, self._workplace.now(), self._workplace.random)
+                self._spent()
+                if attempt >= self._tries:
+                    raise ModelFailed(
+                        f"{self._model.name}: no answer after {attempt} requests: {problem}"
+                    ) from problem
+                self._workplace.report(messages.Retried(self._turn, str(problem)))
+            except ModelFailed:
+                self._spent()
+                raise
+
+    def _spent(self) -> None:
+        """Count a request that brought nothing: it was sent all the same (H80)."""
+        self._workplace.report(messages.UsageRecorded(self._turn, _ONE_REQUEST))
+
+    async def _stream(self, request: ModelRequest) -> Answer:
+        seen = Streaming()
+        answer: Answer | None = None
+        try:
+            stream: Any = self._model.stream(request)
+            async with aclosing(stream):
+                async for piece in stream:
+                    match piece:
+                        case TextDelta(text):
+                            seen.text.append(text)
+                            self._workplace.report(messages.Streamed(self._turn, text))
+                        case ReasoningDelta(text):
+                            seen.reasoning.append(text)
+                        case Answer():
+                            answer = piece
+                        case _:
+                            raise ModelFailed(
+                                f"{self._model.name}: streamed {type(piece).__name__}; expected"
+                                " TextDelta, ReasoningDelta or Answer"
+                            )
+        except asyncio.CancelledError:
+            self._workplace.report(
+                messages.Said(self._turn, seen.visible(), _ONE_REQUEST, is_interrupted=True)
+            )
+            raise
+        if answer is None:
+            raise ModelFailed(f"{self._model.name}: its stream ended without an answer")
+        return answer

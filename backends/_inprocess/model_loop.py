@@ -1,0 +1,243 @@
+"""
+The turn loop of agents that a model works for.
+
+A step is one request to the model and the tool calls of its answer. The loop runs on the
+runtime's loop as one task; stopping the turn cancels that task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from retinue.backends._inprocess.asking import Asking
+from retinue.backends._inprocess.batch import Batch, Called
+from retinue.backends._inprocess.calling import Calling
+from retinue.backends._inprocess.prompt import instructions
+from retinue.backends._inprocess.structured import NAME, NUDGE, Structured
+from retinue.backends._inprocess.toolbox import Toolbox
+from retinue.backends._inprocess.turn import Turn
+from retinue.protocol import messages
+from retinue.protocol.content import (
+    Block,
+    Content,
+    Data,
+    Form,
+    Kind,
+    Message,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from retinue.protocol.history import ANSWER, TOOL_RESULTS
+from retinue.protocol.log import Ending
+from retinue.protocol.messages import TurnEnded
+from retinue.protocol.model import Answer, Finish, Model, ModelRequest
+from retinue.protocol.provider import Workplace
+from retinue.protocol.result import SCHEMA
+from retinue.protocol.tool import Conclude, Tool
+
+WRAP_UP: Final = "Finish now with what you have: no tool runs any more. Give your result."
+_NOT_RUN: Final = "not run: the turn is to finish with what it has"
+_AFTER_CAPTURE: Final = "not run: the result was given already, and {name} comes after it"
+
+
+class ModelLoop:
+    """One turn of a model."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        model: Model,
+        toolbox: Toolbox,
+        calling: Calling,
+        schema: Any,
+        workplace: Workplace,
+    ) -> None:
+        agent = turn.agent
+        assert agent is not None
+        self._agent = agent
+        self._turn = turn
+        self._workplace = workplace
+        self._model = model
+        self._toolbox = toolbox
+        self._calling = calling
+        self._structured = None if schema is None else Structured(schema)
+        self._asking = Asking(model, turn.number, workplace)
+        self._conversation: list[Message] = [*turn.history, *turn.messages]
+        self._step = 1
+        self._hit_ceiling = False
+        self._has_wrapped_up = False
+        self._concluded: Conclude | None = None
+
+    @property
+    def captured(self) -> Any:
+        """The structured value that was captured, or None (RES-16)."""
+        structured = self._structured
+        if structured is None or structured.captured is None:
+            return None
+        return structured.captured.instance
+
+    async def run(self) -> TurnEnded:
+        """Work until the model has nothing more to do, and say how the turn ended."""
+        while True:
+            tools = await self._offered()
+            answer = self._said(await self._asking.answer(self._request(tools)))
+            if answer.finish is Finish.REFUSAL:
+                return TurnEnded(self._turn.number, Ending.BLOCKED, (), None, _words(answer))
+            calls = [block for block in answer.content if type(block) is ToolCall]
+            if calls:
+                await self._call(calls, tools)
+            if self._is_out_of_tries():
+                return self._short_of_schema()
+            is_last = not calls or self._concluded is not None or self._has_wrapped_up
+            if not await self._edge(is_last=is_last):
+                end = self._end()
+                if end is not None:
+                    return end
+                await self._nudge()
+
+    async def _offered(self) -> dict[str, Tool]:
+        """Return the tools of the next request by name, in an order that stays the same."""
+        tools = {} if self._has_wrapped_up else await self._toolbox.offered(self._turn)
+        if self._structured is not None:
+            tools[NAME] = self._structured.tool
+        return tools
+
+    def _request(self, tools: dict[str, Tool]) -> ModelRequest:
+        self._turn.check()  # LOG-23: whoever cancelled inside an observer gets no request
+        return ModelRequest(
+            tuple(self._conversation),
+            instructions(
+                self._turn, self._toolbox.sections, is_structured=self._structured is not None
+            ),
+            tuple([self._toolbox.spec(tool) for tool in tools.values()]),
+            self._toolbox.model_options(self._turn.options),
+            self._workplace.run_id,
+            self._workplace.path,
+            self._turn.number,
+            self._step,
+        )
+
+    def _said(self, answer: Answer) -> Answer:
+        """Log an answer and take it into the conversation."""
+        content = answer.content
+        if answer.finish is Finish.LENGTH:
+            self._hit_ceiling = True  # RES-7: it sticks, whatever comes after it
+            # LOG-15: the last call may be cut off, so that none of them is made.
+            content = tuple([block for block in content if type(block) is not ToolCall])
+        answer = attrs.evolve(answer, content=_with_own_ids(content))
+        self._workplace.report(messages.Said(self._turn.number, answer.content, answer.usage))
+        if answer.content:
+            self._conversation.append(Message(answer.content, ANSWER))
+        return answer
+
+    async def _call(self, calls: Sequence[ToolCall], tools: dict[str, Tool]) -> None:
+        batch = Batch(self._turn.number, self._workplace, tools, self._execute, self._turn.check)
+        results: list[ToolResult] = [called.result for called in await batch.run(calls)]
+        self._conversation.append(Message(tuple(results), TOOL_RESULTS))
+
+    async def _execute(self, tool: Tool | None, call: ToolCall) -> Called:
+        structured = self._structured
+        if structured is not None and structured.captured is not None:
+            # STR-7: after every other hook, so that none can bring a call back.
+            return _denied(call, _AFTER_CAPTURE.format(name=call.name))
+        if tool is None:
+            return _denied(call, self._toolbox.unknown(call.name))
+        if self._turn.wrapping_up and call.name != NAME:
+            return _denied(call, _NOT_RUN)
+        called = await self._calling.execute(tool, call)
+        if structured is not None and call.name == NAME:
+            structured.note(called.result.text, called.conclude)
+        self._concluded = called.conclude or self._concluded
+        return called
+
+    async def _edge(self, *, is_last: bool) -> bool:
+        """Stand between two steps; False when nothing is left to go on for."""
+        add: tuple[Message, ...] = ()
+        if self._turn.wrapping_up and not self._has_wrapped_up and not is_last:
+            self._has_wrapped_up = True
+            add = (_from_runtime(WRAP_UP, "finish with what there is"),)
+        taken = await self._workplace.ask(
+            messages.StepEdge(self._turn.number, is_last and not add, add)
+        )
+        if taken is None:
+            return False
+        self._concluded = None
+        self._conversation.extend(taken)
+        self._step += 1
+        return True
+
+    def _end(self) -> TurnEnded | None:
+        """Say how the turn ended; None when the model is to be nudged."""
+        turn, structured = self._turn.number, self._structured
+        if self._hit_ceiling:
+            text = "the model came to the limit of its tokens"
+            return TurnEnded(turn, Ending.MAX_TOKENS, (), self.captured, text)
+        if structured is not None:
+            if structured.captured is not None:
+                value = structured.captured.value
+                return TurnEnded(turn, Ending.COMPLETED, (Data(value),), self.captured)
+            return None if structured.nudges < self._agent.nudges else self._short_of_schema()
+        if self._concluded is not None and self._concluded.output is not None:
+            output = self._concluded.output
+            return TurnEnded(turn, Ending.COMPLETED, _content(output))
+        return TurnEnded(turn, Ending.COMPLETED)
+
+    def _is_out_of_tries(self) -> bool:
+        structured = self._structured
+        return structured is not None and structured.bad_tries >= self._agent.schema_tries
+
+    def _short_of_schema(self) -> TurnEnded:
+        assert self._structured is not None
+        said = self._structured.shortfall()
+        return TurnEnded(self._turn.number, Ending.ERROR, (), None, said, None, SCHEMA)
+
+    async def _nudge(self) -> None:
+        """
+        Tell the model once more; the run's actor refuses it where the turn was stopped.
+
+        The look at the cancel and the new step are one handler of the actor (STR-17).
+        """
+        assert self._structured is not None
+        self._structured.nudges += 1
+        note = _from_runtime(NUDGE, f"asked again for a structured result ({NAME})")
+        taken = await self._workplace.ask(messages.StepEdge(self._turn.number, False, (note,)))
+        self._conversation.extend(taken)
+        self._step += 1
+
+
+def _from_runtime(text: str, summary: str) -> Message:
+    return Message((Text(text),), Source(Kind.RUNTIME, Form.INJECT, None, summary))
+
+
+def _denied(call: ToolCall, text: str) -> Called:
+    return Called(ToolResult(call.call_id, text, is_error=True))
+
+
+def _words(answer: Answer) -> str:
+    said = "".join([block.text for block in answer.content if type(block) is Text])
+    return said or "the model declined to answer"
+
+
+def _content(output: Any) -> Content:
+    return (Text(output),) if isinstance(output, str) else (Data(output),)
+
+
+def _with_own_ids(content: Content) -> Content:
+    """Give calls that share an id within one answer ids of their own."""
+    seen: set[str] = set()
+    blocks: list[Block] = []
+    for block in content:
+        if type(block) is not ToolCall:
+            blocks.append(block)
+            continue
+        call_id, number = block.call_id, 2
+        while call_id in seen:
+            call_id, number = f"{block.call_id}-{number}", number + 1
+        seen.add(call_id)
+        blocks.append(attrs.evolve(block, call_id=call_id))
+    return tuple(blocks)

@@ -1,0 +1,143 @@
+"""
+The seam to a language model: one request, and its answer as it streams.
+
+A model knows nothing of runs beyond the request. It neither retries nor waits: a failure
+that may pass is raised as Transient, and the turn loop decides what follows.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+
+from retinue.protocol.content import Content, Message
+from retinue.protocol.errors import ModelFailed
+from retinue.protocol.result import NO_USAGE, Usage
+
+
+@attrs.frozen
+class ToolSpec:
+    """A tool as a model is told of it; *parameters* is the JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@attrs.frozen
+class ModelRequest:
+    """
+    One request to a model.
+
+    Args:
+        messages: the conversation, oldest first; each tool call in it has its result.
+        instructions: what stands above the conversation; may be empty.
+        tools: what the model may call, in an order that does not change between steps.
+        options: settings of the model, as ``max_tokens`` or ``temperature``; what a model
+            does not know it refuses with ModelFailed.
+        run_id: which run asks.
+        path: the run's place in its tree, the same in every run of the same program.
+        turn: the number of the run's turn.
+        step: the number of the step in that turn, from 1.
+    """
+
+    messages: tuple[Message, ...]
+    instructions: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    options: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    run_id: str = ""
+    path: tuple[int, ...] = ()
+    turn: int = 1
+    step: int = 1
+
+
+class Finish(enum.Enum):
+    """Why a model stopped."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool-calls"
+    LENGTH = "length"
+    REFUSAL = "refusal"
+
+
+@attrs.frozen
+class TextDelta:
+    """A piece of the answer's text."""
+
+    text: str
+
+
+@attrs.frozen
+class ReasoningDelta:
+    """A piece of what the model thinks aloud."""
+
+    text: str
+
+
+@attrs.frozen
+class Answer:
+    """
+    A whole answer; the last thing that a stream yields, exactly once.
+
+    Args:
+        content: text, reasoning and tool calls, in order. Arguments of a call that is no
+            JSON object are kept as ``{"": "the text as it came"}``; validation refuses them.
+        usage: what it cost, ``requests`` included; 1 for a model that sends one request.
+        finish: why it ended. With LENGTH the last tool call may be cut off.
+    """
+
+    content: Content
+    usage: Usage = NO_USAGE
+    finish: Finish = Finish.STOP
+
+
+Piece: TypeAlias = TextDelta | ReasoningDelta | Answer
+
+
+@runtime_checkable
+class Model(Protocol):
+    """
+    A language model.
+
+    ``name`` is written like ``"openai:gpt-5"``; models of one name share one gate for
+    retries.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the model is called in trees, errors and gates."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
+        """
+        Send a request; runs on the runtime's loop and is cancelled by cancelling its task.
+
+        Closing the iterator early closes the connection.
+
+        Raises:
+            Transient: it may work later.
+            ContextOverflow: the conversation is too long.
+            ModelRefused: the model, or who runs it, declines to answer.
+            ModelFailed: anything else; the same request fails again.
+        """
+        ...
+
+
+def check_model(value: object) -> Model:
+    """
+    Take what has a model's shape.
+
+    Raises:
+        ModelFailed: it has no ``name`` or no ``stream``.
+    """
+    if not isinstance(getattr(value, "name", None), str) or not callable(
+        getattr(value, "stream", None)
+    ):
+        raise ModelFailed(
+            f"a model is a name as 'openai:gpt-5' or an object with name and stream(),"
+            f" not {type(value).__name__}"
+        )
+    return value  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
