@@ -1,0 +1,1 @@
+"""The turn loop of agents that a model works for."""
