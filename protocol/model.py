@@ -8,7 +8,7 @@ that may pass is raised as Transient, and the turn loop decides what follows.
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import attrs
@@ -44,7 +44,7 @@ class ModelRequest:
         step: the number of the step in that turn, from 1.
     """
 
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     instructions: str = ""
     tools: tuple[ToolSpec, ...] = ()
     options: Mapping[str, Any] = attrs.field(factory=dict[str, Any])

@@ -15,7 +15,7 @@ import attrs
 from retinue.backends._inprocess.asking import Asking
 from retinue.backends._inprocess.batch import Batch, Called
 from retinue.backends._inprocess.calling import Calling
-from retinue.backends._inprocess.prompt import instructions
+from retinue.backends._inprocess.prompt import instructions, shown
 from retinue.backends._inprocess.structured import NAME, NUDGE, Structured
 from retinue.backends._inprocess.toolbox import Toolbox
 from retinue.backends._inprocess.turn import Turn
@@ -32,6 +32,7 @@ from retinue.protocol.content import (
     ToolCall,
     ToolResult,
 )
+from retinue.protocol.conversation import Conversation
 from retinue.protocol.history import ANSWER, TOOL_RESULTS
 from retinue.protocol.log import Ending
 from retinue.protocol.messages import TurnEnded
@@ -67,7 +68,8 @@ class ModelLoop:
         self._calling = calling
         self._structured = None if schema is None else Structured(schema)
         self._asking = Asking(model, turn.number, workplace)
-        self._conversation: list[Message] = [*turn.history, *turn.messages]
+        self._history: tuple[Message, ...] = turn.history
+        self._conversation: list[Message] = list(turn.messages)
         self._step = 1
         self._hit_ceiling = False
         self._has_wrapped_up = False
@@ -110,7 +112,7 @@ class ModelLoop:
     def _request(self, tools: dict[str, Tool]) -> ModelRequest:
         self._turn.check()  # LOG-23: whoever cancelled inside an observer gets no request
         return ModelRequest(
-            tuple(self._conversation),
+            Conversation(self._history, self._conversation, shown),
             instructions(
                 self._turn, self._toolbox.sections, is_structured=self._structured is not None
             ),

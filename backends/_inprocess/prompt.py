@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from retinue.backends._inprocess.structured import SECTION
+from retinue.protocol.content import Message
 
 # PER-10: what every delegated child is told of its situation.
 DELEGATED: Final = (
@@ -27,3 +28,8 @@ def instructions(turn: Any, sections: tuple[str, ...], *, is_structured: bool) -
     if is_structured:
         parts.append(SECTION)
     return "\n\n".join([part for part in parts if part])
+
+
+def shown(message: Message) -> Message:
+    """Return a message as a model reads it; called for each message of each request."""
+    return message
