@@ -34,6 +34,7 @@ NAMES: Final = (
     "fan",
     "tell",
     "fork",
+    "history",
     "registry",
     "race",
     "cycles",
