@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from retinue.protocol.model import Model, check_model
@@ -9,13 +10,70 @@ from retinue.protocol.model import Model, check_model
 
 def as_model(value: Any, workplace: Any) -> Model:
     """
-    Take a model, or make the one that a name as ``"openai:gpt-5"`` stands for.
+    Take a model, or make the one that a name stands for.
 
-    A name is resolved once per runtime, so that its runs share connections and one gate.
+    A name is ``"scripted:FILE"``, ``"recorded:FILE"``, or ``"openai:gpt-5"`` and any other
+    provider and model that pydantic-ai knows. It is resolved once per runtime, so that its
+    runs share connections and one gate. What has an ``aclose`` is closed with the runtime.
 
     Raises:
-        ModelFailed: it is neither.
+        ModelFailed: it is neither, or a name that stands for nothing.
         MissingExtra: the model needs a package that is not installed.
     """
-    del workplace
-    return check_model(value)
+    if isinstance(value, str):
+        named: _Named = workplace.shared(("model", value), lambda: _Named(value))
+        return named.model()
+    model = check_model(value)
+    if hasattr(model, "aclose"):
+        # By its identity, which nothing else can take while the runtime holds it.
+        workplace.shared(("model", id(model)), lambda: model)
+    return model
+
+
+def model_named(name: str) -> Model:
+    """
+    Make the model that *name* stands for; see ``as_model``.
+
+    Raises:
+        ModelFailed: it stands for nothing.
+        MissingExtra: the model needs a package that is not installed.
+    """
+    kind, _, rest = name.partition(":")
+    if kind == "scripted":
+        from retinue.backends.models.scripted import ScriptedModel
+
+        return ScriptedModel.read(rest)
+    if kind == "recorded":
+        from retinue.backends.models.recorded import RecordedModel
+
+        return RecordedModel(rest)
+    from retinue.backends.models.pydantic_ai import PydanticModel
+
+    return PydanticModel(name)
+
+
+class _Named:
+    """
+    The model of one name in one runtime, made by the first who asks.
+
+    Made under a lock of its own: the runtime's may be held for a few bytecodes only, and
+    the first model of a vendor imports its packages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._model: Model | None = None
+
+    def model(self) -> Model:
+        """Return the model; what went wrong is raised again to everybody who asks."""
+        with self._lock:
+            if self._model is None:
+                self._model = model_named(self._name)
+            return self._model
+
+    async def aclose(self) -> None:
+        """Let the model go of what it holds; runs on the runtime's loop."""
+        close = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
