@@ -25,7 +25,6 @@ from retinue.protocol.delegation import (
     check_cap,
     check_features,
     check_quota,
-    check_tool_filter,
 )
 from retinue.protocol.errors import (
     Closing,
@@ -41,6 +40,7 @@ from retinue.protocol.errors import (
 from retinue.protocol.events import RunStarted
 from retinue.protocol.log import Seed
 from retinue.protocol.provider import OpenOrder, Provider
+from retinue.protocol.tool_filter import kept_tools
 
 if TYPE_CHECKING:
     from retinue.actors._ref import RunRef
@@ -91,8 +91,7 @@ class Admission(LightActor):
         request, features = admit.request, admit.request.features
         self._check_wanted(admit)
         provider = self.providers.get(request.provider)
-        schema = tool_filter = None
-        limits, cap = NO_LIMITS, admit.cap
+        limits, cap, schema = NO_LIMITS, admit.cap, None
         if features is NO_FEATURES:
             check_cap(admit.depth, cap)
         else:
@@ -101,14 +100,13 @@ class Admission(LightActor):
             )
             schema = _outcomes.schema_of(features)
             limits = _outcomes.limits_of(features)
-            if features.tool_filter is not None:
-                tool_filter = check_tool_filter(features.tool_filter, request.agent)
+        kept = kept_tools(features.tool_filter, admit.ceiling, request.agent, provider)
         self._check_fits(admit, provider)
         outer = admit.quota or self.quota
         if not check_quota(outer):
             self._wait_for_room(opening, limits.within(outer.limits))
             return
-        ref = self._create(opening, provider, cap, schema, tool_filter)
+        ref = self._create(opening, provider, cap, schema, kept)
         ref.quota = outer if limits is NO_LIMITS else Quota(limits.within(outer.limits), outer)
         ref.quota.take()
         self._open(ref, opening, provider)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from retinue.actors._arguments import text
 from retinue.actors._context import CURRENT
@@ -11,6 +11,7 @@ from retinue.protocol.agent import as_agent
 from retinue.protocol.content import USER_PROMPT, Message, Source, as_content
 from retinue.protocol.delegation import NO_FEATURES, Features, Limits, StartRequest
 from retinue.protocol.errors import InvalidRequest
+from retinue.protocol.tool_filter import RULES
 
 
 def start_request(
@@ -22,6 +23,7 @@ def start_request(
     output_schema: Any = None,
     max_depth: Any = None,
     tool_filter: Any = None,
+    tool_rules: str | None = None,
     persona: str | None = None,
     options: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
@@ -47,7 +49,9 @@ def start_request(
         False,
         _flag("background", background),
         _flag("drain", drain),
-        _features(output_schema, max_depth, tool_filter, persona, options, limits, deadline),
+        _features(
+            output_schema, max_depth, tool_filter, tool_rules, persona, options, limits, deadline
+        ),
     )
 
 
@@ -61,6 +65,7 @@ def open_request(
     output_schema: Any = None,
     max_depth: Any = None,
     tool_filter: Any = None,
+    tool_rules: str | None = None,
     persona: str | None = None,
     options: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
@@ -83,7 +88,9 @@ def open_request(
         True,
         False,
         _flag("drain", drain),
-        _features(output_schema, max_depth, tool_filter, persona, options, limits, deadline),
+        _features(
+            output_schema, max_depth, tool_filter, tool_rules, persona, options, limits, deadline
+        ),
     )
 
 
@@ -91,6 +98,7 @@ def _features(
     output_schema: Any,
     max_depth: Any,
     tool_filter: Any,
+    tool_rules: str | None,
     persona: str | None,
     options: Mapping[str, Any] | None,
     limits: Limits | None,
@@ -100,6 +108,7 @@ def _features(
         output_schema is None
         and max_depth is None
         and tool_filter is None
+        and tool_rules is None
         and persona is None
         and options is None
         and limits is None
@@ -111,7 +120,22 @@ def _features(
         raise InvalidRequest(f"options: expected a mapping, got {type(options).__name__}")
     # A copy, since the start may wait for room while its caller goes on with the mapping.
     own = None if options is None else dict(options)
-    return Features(output_schema, max_depth, tool_filter, persona, own, limits, deadline)
+    return Features(
+        output_schema,
+        max_depth,
+        tool_filter,
+        persona,
+        own,
+        limits,
+        deadline,
+        tool_rules=_rules(tool_rules),
+    )
+
+
+def _rules(value: Any) -> str | None:
+    if value is not None and value not in RULES:
+        raise InvalidRequest(f"tool_rules: expected {' or '.join(RULES)}, got {value!r}")
+    return cast("str | None", value)
 
 
 def _named(what: str, value: Any) -> str:

@@ -10,13 +10,14 @@ from retinue.actors._requests import start_request
 from retinue.protocol.agent import NO_FILTER, as_agent
 from retinue.protocol.delegation import Origin, StartRequest, check_tool_filter
 from retinue.protocol.log import Log, PolicySet
+from retinue.protocol.tool_filter import POLICY, read_record
 
 if TYPE_CHECKING:
     from retinue.actors.handle import Run
 
 # What a resumed run has like the one before, where nothing else is said. An output schema
 # and a deadline were that one's own.
-_KEPT = ("persona", "tool_filter", "options", "limits")
+_KEPT = ("persona", "tool_rules", "options", "limits")
 
 
 def resumed_request(run: Run, prompt: object, options: dict[str, Any]) -> StartRequest:
@@ -33,18 +34,19 @@ def resumed_request(run: Run, prompt: object, options: dict[str, Any]) -> StartR
     given = {"agent": before.agent, "label": before.label}
     given.update({name: getattr(before.features, name) for name in _KEPT})
     given.update({name: value for name, value in options.items() if value is not None})
-    if before.features.tool_filter is not None:
+    policies = _policies(run.log)
+    held = policies.pop(POLICY, None)
+    if held is not None:
         agent = None if given["agent"] is None else as_agent(given["agent"])
-        outer = check_tool_filter(before.features.tool_filter, before.agent).over(agent)
+        outer = read_record(held).over(agent)
         own = options.get("tool_filter")
         kept = outer if own is None else check_tool_filter(own, agent).within(outer)
         given["tool_filter"] = None if kept == NO_FILTER else kept
     request = start_request(before.provider, prompt, **given)
-    origin = Origin(run.ref.depth, run.ref.cap, _policies(run.log))
+    origin = Origin(run.ref.depth, run.ref.cap, tuple(policies.items()))
     return attrs.evolve(request, features=attrs.evolve(request.features, origin=origin))
 
 
-def _policies(log: Log) -> tuple[tuple[str, Any], ...]:
+def _policies(log: Log) -> dict[str, Any]:
     """Return the policies that hold at the end of *log*, each as it was set last."""
-    held = {event.name: event.value for event in log.events() if isinstance(event, PolicySet)}
-    return tuple(held.items())
+    return {event.name: event.value for event in log.events() if isinstance(event, PolicySet)}

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from retinue.actors._mailbox import LATER
 from retinue.actors._run_turns import TurnWork
 from retinue.protocol import messages
+from retinue.protocol.approval import pinned
 from retinue.protocol.content import Form, Kind, Message, Source, Text, clip
 from retinue.protocol.delegation import child_depth, narrower
 from retinue.protocol.errors import Cancelled, Closing, StartCancelled
 from retinue.protocol.lifecycle import Phase
+from retinue.protocol.tool_filter import OWN, ToolFilter
 
 if TYPE_CHECKING:
     from retinue.actors._ref import RunRef
@@ -69,6 +71,7 @@ class Delegation(TurnWork):
             policy,
             (*self.path, self.started),
             turn,
+            self._ceiling(request.features.tool_rules),
         )
         self.started += 1
         if self.tickets is None:
@@ -87,11 +90,15 @@ class Delegation(TurnWork):
 
     def _inherited_policy(self) -> tuple[tuple[str, Any], ...]:
         """Capture the policies now: later switches belong to this run's own future (POL-1, 3)."""
-        if not self.policy:
+        approver = self.service.approver
+        if not self.policy and approver is None:
             return ()
         # A child has nobody to ask, so approval is pinned whatever the parent's own is.
-        pinned = {**self.policy, "approval": "never"} if "approval" in self.policy else self.policy
-        return tuple(pinned.items())
+        return tuple(pinned(self.policy, approver).items())
+
+    def _ceiling(self, rules: str | None) -> ToolFilter | None:
+        """Return what this run keeps of its tools, where that binds its child too (H65)."""
+        return None if rules == OWN or self.order is None else self.order.tool_filter
 
     def on_child_opened(self, order: messages.ChildOpened) -> None:
         """Link the child and answer the starter; cancel it if nobody wants it any more."""

@@ -17,6 +17,7 @@ from retinue.protocol.lifecycle import Effect, Input, Phase, decide, new_life
 from retinue.protocol.log import Cause, Log
 from retinue.protocol.messages import (
     BOUNDED,
+    AskApproval,
     Crashed,
     Delegate,
     Reserve,
@@ -240,5 +241,5 @@ class RunState(LightActor):
 
 
 # What may be refused and the run goes on as before; anything else is part of its own work.
-_REFUSABLE = BOUNDED | {Delegate, Reserve, SetPolicy, StepEdge, WrapUp}
+_REFUSABLE = BOUNDED | {AskApproval, Delegate, Reserve, SetPolicy, StepEdge, WrapUp}
 _OVER = frozenset((Phase.RELEASING, Phase.ENDED))

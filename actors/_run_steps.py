@@ -6,11 +6,14 @@ from typing import cast
 
 from retinue.actors._run_inbox import InboxWork, StepTaken
 from retinue.protocol import accounting, messages
+from retinue.protocol.approval import Verdict, verdict
 from retinue.protocol.content import Content, Message, ToolResult, as_content
 from retinue.protocol.errors import Cancelled
 from retinue.protocol.events import OutputDelta
 from retinue.protocol.lifecycle import Phase
 from retinue.protocol.log import (
+    ApprovalAsked,
+    ApprovalGiven,
     AssistantMessage,
     Chunk,
     Log,
@@ -28,6 +31,7 @@ SAID = frozenset(
         messages.Said,
         messages.Streamed,
         messages.ToolUsed,
+        messages.ApprovalDecided,
         messages.Retried,
         messages.UsageRecorded,
     )
@@ -96,6 +100,25 @@ class StepWork(InboxWork):
             returned = ToolReturned(fact.turn, self.step, fact.result, fact.is_synthetic, self.now)
             self.the_log().append(returned)
 
+    def on_ask_approval(self, fact: messages.AskApproval) -> Verdict:
+        """Log that a call needs approval; what the policies say is logged with it (POL-5)."""
+        self._must_be_open(fact.turn)
+        said = verdict(self.policy, self.service.approver, self._ref.depth)
+        asked = ApprovalAsked(fact.turn, self.step, fact.call_id, fact.question, self.now)
+        self.the_log().append(asked)
+        if said.is_allowed is not None:
+            self._decide(fact.call_id, said.by, is_allowed=said.is_allowed)
+        return said
+
+    def on_approval_decided(self, fact: messages.ApprovalDecided) -> None:
+        """Log what an approver decided."""
+        if fact.turn == self.open_turn:
+            self._decide(fact.call_id, fact.by, is_allowed=fact.is_allowed)
+
+    def _decide(self, call_id: str, by: str, *, is_allowed: bool) -> None:
+        turn = self.open_turn
+        self.the_log().append(ApprovalGiven(turn, self.step, call_id, is_allowed, by, self.now))
+
     def on_usage(self, fact: messages.UsageRecorded) -> None:
         """Log what was spent, as an empty message (RES-10)."""
         if fact.turn == self.open_turn:
@@ -103,6 +126,8 @@ class StepWork(InboxWork):
 
     def answer_calls(self, log: Log, turn: int, now: float) -> None:
         """LOG-14: an open call would spoil every later request on this history (H46)."""
+        for call_id in accounting.unanswered_approvals(log.open_events):
+            self._decide(call_id, "the turn ended", is_allowed=False)
         for call, is_begun in accounting.unanswered_calls(log.open_events):
             text = "the turn ended before an answer came"
             if not is_begun:

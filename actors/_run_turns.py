@@ -10,6 +10,7 @@ from retinue.actors._run_inbox import StepTaken
 from retinue.actors._run_steps import SAID, StepWork, as_driver_content
 from retinue.actors._stepping import Resume
 from retinue.protocol import accounting, messages
+from retinue.protocol.approval import check_policy
 from retinue.protocol.content import Message
 from retinue.protocol.errors import (
     UnsupportedCapability,
@@ -211,6 +212,7 @@ class TurnWork(StepWork):
 
     def on_set_policy(self, order: messages.SetPolicy) -> bool:
         """Set one policy explicitly; later children inherit it (POL-1)."""
+        check_policy(order.name, order.value)
         if self.policy is None:
             self.policy = {}
         self.policy[order.name] = order.value

@@ -35,6 +35,7 @@ from retinue.protocol.events import RunStalled
 if TYPE_CHECKING:
     from retinue.actors._dispatcher import Dispatcher
     from retinue.actors._ref import RunRef
+    from retinue.protocol.approval import Approver
     from retinue.protocol.content import Content
     from retinue.protocol.delegation import Limits
     from retinue.protocol.log import Cause, Log
@@ -67,6 +68,9 @@ class Service:
         # may add and discard.
         self.lost: set[str] = set()
         self.shared = Shared(dispatcher)
+        # Who is asked where a root's policy says ask, and what roots are started with.
+        self.approver: Approver | None = None
+        self.policy: tuple[tuple[str, Any], ...] = ()
         dispatcher.prefix = make_prefix(seed)
         self._secret = seed if seed is not None else os.urandom(16).hex()
         registry = RegistryActor(self, limits)
@@ -227,7 +231,9 @@ class Service:
         if ref is not None:
             reply = self._send(ref, messages.Delegate(request, ticket, turn, prefix))
         else:
-            admit = messages.Admit(request, ticket, prefix=prefix, path=(ticket.number,))
+            admit = messages.Admit(
+                request, ticket, prefix=prefix, path=(ticket.number,), policy=self.policy
+            )
             origin = request.features.origin
             if origin is not None:
                 admit = attrs.evolve(

@@ -29,6 +29,7 @@ from retinue.protocol.lifecycle import Effect, Input, Phase
 from retinue.protocol.log import Ending, Log, PolicySet
 from retinue.protocol.provider import Outcome, check_driver
 from retinue.protocol.result import ERROR, RunResult, bounded_diagnostic
+from retinue.protocol.tool_filter import POLICY, record
 
 
 class RunActor(WindingDown):
@@ -130,9 +131,14 @@ class RunActor(WindingDown):
         for seconds in (request.features.deadline, self._ref.quota.limits.run):
             if seconds is not None and not is_endless:
                 self.set_timer(seconds, messages.DeadlinePassed("run"))
+        by = "runtime" if self._ref.parent is None else "delegation"
         if self.policy and request.features.origin is None:
             for name, value in self.policy.items():
-                self.the_log().append(PolicySet(name, value, "delegation", self.now))
+                self.the_log().append(PolicySet(name, value, by, self.now))
+        kept = None if self.order is None else self.order.tool_filter
+        tools = record(kept, request.features.tool_rules)
+        if tools is not None:
+            self.the_log().append(PolicySet(POLICY, tools, by, self.now))
         if self.log is not None and self.log.seed_turns and self._is_fork:
             self.first_word(_fork_notice(self._ref))
         if request.prompt is not None:
@@ -265,6 +271,8 @@ RunState.HANDLERS = {
     messages.Reserve: RunActor.on_reserve,
     messages.Retried: RunActor.on_retried,
     messages.ToolUsed: RunActor.on_tool_used,
+    messages.AskApproval: RunActor.on_ask_approval,
+    messages.ApprovalDecided: RunActor.on_approval_decided,
     messages.TurnEnded: RunActor.on_turn_ended,
     messages.UsageRecorded: RunActor.on_usage,
     messages.Crashed: RunActor.on_crashed,

@@ -16,6 +16,7 @@ from retinue.actors._reply import Reply
 from retinue.actors._service import Service
 from retinue.actors._thread_dispatcher import ThreadDispatcher
 from retinue.protocol import messages
+from retinue.protocol.approval import policies
 from retinue.protocol.delegation import NO_LIMITS, Limits
 from retinue.protocol.errors import InvalidLimit, InvalidRequest
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from retinue.actors._ticket import Cancellation
     from retinue.actors.handle import Run
     from retinue.actors.host import HostRuntime
+    from retinue.protocol.approval import Approver
     from retinue.protocol.provider import Provider
 
 # What a stopped run may take to let go before it is reported as stuck.
@@ -42,6 +44,13 @@ class Runtime(ClosableRuntime):
         clock: tells the time for deadlines and timers; the machine's by default.
         seed: makes ids and random numbers the same each time.
         grace: seconds that a stopped run may take to let go before it is named as stuck.
+        approver: takes a Question, a call that a guard of a root's tool wants to be approved,
+            and returns True, or else False or why not. A function has a thread of its own, a
+            coroutine function runs on the loop; who says nothing in ten minutes denies.
+        policy: what roots are started with. ``approval`` is ``ask``, ``always`` or ``never``:
+            whether the approver is asked, or all of that is allowed or denied at once.
+            ``delegated_approval`` is what everything delegated is pinned to, ``never``
+            unless said. Others are free, and inherited.
 
     A context manager, sync and async. ``async with`` runs coroutine behaviours on the
     loop that it was entered in; ``with`` on a loop of its own, made when first needed.
@@ -57,6 +66,8 @@ class Runtime(ClosableRuntime):
         clock: Clock | None = None,
         seed: object = None,
         grace: float = GRACE_SECONDS,
+        approver: Approver | None = None,
+        policy: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         if limits is not None and not isinstance(limits, Limits):
@@ -65,12 +76,16 @@ class Runtime(ClosableRuntime):
             raise InvalidLimit(f"grace: expected seconds above 0, got {grace!r}")
         if dispatcher is not None and clock is not None:
             raise InvalidRequest("give the clock to the dispatcher, or only one of the two")
-        given = several("providers", providers)
+        given, listed = several("providers", providers), policies(policy)
+        if approver is not None and not callable(approver):
+            raise InvalidRequest(f"approver: expected a function, got {type(approver).__name__}")
         dispatcher = ThreadDispatcher(clock) if dispatcher is None else a_dispatcher(dispatcher)
         dispatcher.take()
         if seed is None:
             seed = getattr(dispatcher, "seed", None)
         self._service = Service(dispatcher, limits or NO_LIMITS, seed, float(grace))
+        self._service.approver = approver
+        self._service.policy = listed
         self._is_closed = False
         # A finalizer and no __del__: at the interpreter's exit a blocked thread may hold the
         # module, and everything in it, for ever.
@@ -138,6 +153,7 @@ class Runtime(ClosableRuntime):
         output_schema: Any = None,
         max_depth: int | None = None,
         tool_filter: Any = None,
+        tool_rules: str | None = None,
         persona: str | None = None,
         options: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
@@ -161,6 +177,8 @@ class Runtime(ClosableRuntime):
             output_schema: a JSON Schema or a class; the result then has to satisfy it.
             max_depth: the deepest that this run or any below it may be; only narrows.
             tool_filter: which of the agent's tools it keeps.
+            tool_rules: whether its parent's tool filter binds it: ``ceiling``, the default,
+                has it keep only what both keep, ``own`` only its own; its log has which.
             persona: replaces the agent's instructions for this run.
             options: override the agent's, field by field.
             limits: what the run and everything below it may use.
@@ -178,6 +196,7 @@ class Runtime(ClosableRuntime):
             output_schema=output_schema,
             max_depth=max_depth,
             tool_filter=tool_filter,
+            tool_rules=tool_rules,
             persona=persona,
             options=options,
             limits=limits,

@@ -18,6 +18,8 @@ import attrs
 
 from retinue.protocol.content import Content, Text, ToolCall
 from retinue.protocol.entries import (
+    ApprovalAsked,
+    ApprovalGiven,
     AssistantMessage,
     Chunk,
     Ending,
@@ -223,6 +225,24 @@ def unanswered_calls(events: Iterable[Event]) -> tuple[tuple[ToolCall, bool], ..
     return tuple(
         [(call, call_id in begun) for call_id, call in calls.items() if call_id not in answered]
     )
+
+
+def unanswered_approvals(events: Iterable[Event]) -> tuple[str, ...]:
+    """Return the calls of the open step whose approval was asked for and not decided."""
+    asked: list[str] = []
+    decided: list[str] = []
+    for event in _backwards(events):
+        if type(event) is StepStarted:
+            break
+        if type(event) is ApprovalGiven:
+            decided.append(event.call_id)
+        elif type(event) is ApprovalAsked:
+            # One call may be asked about by several guards, one after the other.
+            if event.call_id in decided:
+                decided.remove(event.call_id)
+            else:
+                asked.append(event.call_id)
+    return tuple(reversed(asked))
 
 
 def usage_of(events: Iterable[Event]) -> Usage:

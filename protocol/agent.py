@@ -25,7 +25,8 @@ import attrs
 
 from retinue.protocol.content import Message
 from retinue.protocol.errors import InvalidAgent
-from retinue.protocol.tool import NO_FILTER, Guard, Tool, ToolFilter, as_guards, as_tools, tool
+from retinue.protocol.tool import Guard, Tool, as_guards, as_tools, tool
+from retinue.protocol.tool_filter import NO_FILTER, ToolFilter
 
 __all__ = [
     "NO_FILTER",

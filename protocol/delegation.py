@@ -8,21 +8,21 @@ flags, depth value, depth cap, schema, limits of the tree, agent.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import Any, Final, cast
+from collections.abc import Mapping
+from typing import Any, Final
 
 import attrs
 
-from retinue.protocol.agent import Agent, ToolFilter
+from retinue.protocol.agent import Agent
 from retinue.protocol.content import Message
 from retinue.protocol.errors import (
     DepthExceeded,
     InvalidDepth,
-    InvalidToolFilter,
     LimitReached,
     UnsupportedCapability,
 )
 from retinue.protocol.limits import NO_LIMITS, Limits, Quota, check_seconds
+from retinue.protocol.tool_filter import check_tool_filter
 
 __all__ = [
     "ALL_CAPABILITIES",
@@ -89,6 +89,9 @@ class Features:
     limits: Limits | None = None
     deadline: float | None = attrs.field(default=None, validator=check_seconds)
     origin: Origin | None = None
+    # What the parent's own route lends to it, below the agent's options and its own (VAL-9).
+    route: Mapping[str, Any] | None = None
+    tool_rules: str | None = None
 
 
 NO_FEATURES: Final = Features()
@@ -248,42 +251,4 @@ def check_quota(quota: Quota | None) -> bool:
     text, waits = shortage
     if waits:
         return False
-    raise LimitReached(f"{text}; wait for one to end, or raise the limit")
-
-
-def check_tool_filter(value: object, agent: Agent | None) -> ToolFilter:
-    """
-    Take a tool filter over the tools that *agent* has (VAL-7, PER-7).
-
-    Raises:
-        InvalidToolFilter: no filter, an empty one, or one with unknown names.
-    """
-    allow: Any
-    deny: Any
-    if isinstance(value, Mapping):
-        given = cast("Mapping[object, Any]", value)
-        if set(given) - {"allow", "deny"} or not given:
-            raise InvalidToolFilter("a tool filter has 'allow', 'deny' or both, nothing else")
-        allow, deny = given.get("allow"), given.get("deny") or ()
-    elif isinstance(value, ToolFilter):
-        allow, deny = value.allow, value.deny
-    else:
-        raise InvalidToolFilter(
-            f"a tool filter is a ToolFilter or a mapping, not {type(value).__name__}"
-        )
-    if allow is None and not deny:
-        raise InvalidToolFilter("an empty tool filter filters nothing; leave it out")
-    for names in (allow or (), deny):
-        listed = isinstance(names, Collection) and not isinstance(names, str)
-        if not listed or not all(
-            isinstance(name, str) for name in cast("Collection[object]", names)
-        ):
-            raise InvalidToolFilter("a tool filter lists names, as in allow=('read', 'search')")
-    known = [tool.name for tool in agent.tools] if agent is not None else []
-    named: list[str] = [*(allow or ()), *deny]
-    unknown = [name for name in named if name not in known]
-    if unknown:
-        raise InvalidToolFilter(
-            f"unknown tools {', '.join(unknown)}; the agent has {', '.join(known) or 'none'}"
-        )
-    return ToolFilter(None if allow is None else tuple(allow), tuple(deny))
+    raise LimitReached(text)

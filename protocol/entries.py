@@ -36,6 +36,8 @@ class Cause(enum.Enum):
     DISPOSED = "disposed"
     DEADLINE = "deadline"
     HOST = "host-gone"
+    BUDGET = "budget"
+    TURNS = "max-turns"
 
 
 class Target(enum.Enum):
@@ -154,6 +156,29 @@ class ToolReturned:
 
 
 @attrs.frozen(weakref_slot=False)
+class ApprovalAsked:
+    """A guard wants a call to be approved."""
+
+    turn: int
+    step: int
+    call_id: str
+    question: str
+    time: float
+
+
+@attrs.frozen(weakref_slot=False)
+class ApprovalGiven:
+    """What came of that, and what or who decided; every question has one (POL-5)."""
+
+    turn: int
+    step: int
+    call_id: str
+    is_allowed: bool
+    by: str
+    time: float
+
+
+@attrs.frozen(weakref_slot=False)
 class Spliced:
     """
     One change of a list of waiting messages (INB-3).
@@ -206,6 +231,8 @@ Event: TypeAlias = (
     | AssistantMessage
     | ToolCalled
     | ToolReturned
+    | ApprovalAsked
+    | ApprovalGiven
     | Spliced
     | SeedEnded
     | Described

@@ -84,6 +84,25 @@ class ToolUsed:
 
 
 @attrs.frozen
+class AskApproval:
+    """A guard wants one call to be approved; the answer is a Verdict."""
+
+    turn: int
+    call_id: str
+    question: str
+
+
+@attrs.frozen
+class ApprovalDecided:
+    """An approver has decided on a call, or will not any more."""
+
+    turn: int
+    call_id: str
+    is_allowed: bool
+    by: str
+
+
+@attrs.frozen
 class TurnEnded:
     """The work of a turn is over."""
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 import attrs
 
 from retinue.protocol.entries import (
+    ApprovalAsked,
+    ApprovalGiven,
     AssistantMessage,
     Chunk,
     Described,
@@ -41,6 +43,7 @@ class _State:
     step: int | None = None
     last_step: int = 0
     calls: set[tuple[int, str]] = attrs.field(factory=set[tuple[int, str]])
+    approvals: set[str] = attrs.field(factory=set[str])
     waiting: Pending = attrs.field(factory=Pending)
 
     def is_inside(self, turn: int, step: int) -> bool:
@@ -77,6 +80,12 @@ def _problem(state: _State, event: object) -> str | None:
                 return f"tool call {call.call_id} is pending already"
         case ToolReturned():
             return _result_problem(state, event)
+        case ApprovalAsked(turn=turn, step=step, call_id=call_id):
+            if not state.is_inside(turn, step) or (step, call_id) not in state.calls:
+                return f"approval is asked for {call_id}, which is not pending"
+        case ApprovalGiven(call_id=call_id):
+            if call_id not in state.approvals:
+                return f"approval is given for {call_id}, and was not asked for"
         case Spliced():
             return state.waiting.problem(event)
         case UserMessage() | SeedEnded() | Described() | PolicySet():
@@ -93,6 +102,9 @@ def _end_problem(state: _State, event: TurnFinished) -> str | None:
         return f"turn {event.turn} ends inside its step {state.step}"
     if event.ending is Ending.ABORTED and event.cause is None:
         return f"turn {event.turn} is aborted and names no cause (LOG-5)"
+    if state.approvals and event.ending is not Ending.INTERRUPTED:
+        names = ", ".join(sorted(state.approvals))
+        return f"turn {event.turn} ends without a decision on {names} (POL-5)"
     # Crash repair cannot always say what became of a call.
     if state.calls and event.ending is not Ending.INTERRUPTED:
         names = ", ".join(sorted(call for _, call in state.calls))
@@ -119,6 +131,7 @@ def _apply(state: _State, event: object) -> None:
             state.turn = state.last_turn = turn
             state.step, state.last_step = None, 0
             state.calls.clear()
+            state.approvals.clear()
         case TurnFinished():
             state.turn = state.step = None
         case StepStarted(step=step):
@@ -129,6 +142,10 @@ def _apply(state: _State, event: object) -> None:
             state.calls.add((step, call.call_id))
         case ToolReturned(step=step, result=result):
             state.calls.discard((step, result.call_id))
+        case ApprovalAsked(call_id=call_id):
+            state.approvals.add(call_id)
+        case ApprovalGiven(call_id=call_id):
+            state.approvals.discard(call_id)
         case Spliced():
             state.waiting.apply(event)
         case SeedEnded():

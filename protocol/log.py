@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from retinue.protocol.content import Message
 from retinue.protocol.entries import (
+    ApprovalAsked,
+    ApprovalGiven,
     AssistantMessage,
     Cause,
     Chunk,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from retinue.protocol.invariants import Monitor
 
 __all__ = [
+    "ApprovalAsked",
+    "ApprovalGiven",
     "AssistantMessage",
     "Cause",
     "Chunk",

@@ -9,7 +9,9 @@ import attrs
 from retinue.protocol import log
 from retinue.protocol.delegation import Quota, StartRequest
 from retinue.protocol.log import Cause
-from retinue.protocol.result import RunResult
+from retinue.protocol.meter import Spent, Unit
+from retinue.protocol.result import RunResult, Usage
+from retinue.protocol.tool_filter import ToolFilter
 
 
 @attrs.frozen
@@ -53,6 +55,7 @@ class Admit:
     policy: tuple[tuple[str, Any], ...] = ()
     path: tuple[int, ...] = ()
     turn: int = 0
+    ceiling: ToolFilter | None = None
 
 
 @attrs.frozen
@@ -103,6 +106,35 @@ class RunReleased:
     stuck: tuple[str, ...] = ()
     error: str | None = None
     was_settled: bool = True
+
+
+@attrs.frozen
+class Take:
+    """
+    Count one of each of *units* for the run of *ref*, or say what forbids it.
+
+    It is forbidden too where one of *needs* is used up. Answered by an Allowance.
+    """
+
+    ref: Any
+    units: tuple[Unit, ...]
+    needs: tuple[Unit, ...] = ()
+
+
+@attrs.frozen
+class Spend:
+    """The run of *ref* has spent *usage*. Answered by an Allowance."""
+
+    ref: Any
+    usage: Usage
+
+
+@attrs.frozen
+class Allowance:
+    """What the registry says of a Take or Spend: what is used up, and what the run has to hear."""
+
+    spent: Spent | None = None
+    news: tuple[str, ...] = ()
 
 
 @attrs.frozen

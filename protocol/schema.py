@@ -83,20 +83,20 @@ class OutputSchema:
         """Return an answer that fits as the JSON value that it stands for."""
         if self.origin is Origin.PYDANTIC and isinstance(value, self.source):
             return self.source.model_dump(value, mode="json")
-        return _as_json(value)
+        return plain_json(value)
 
     def _taken(self, value: object) -> tuple[object, tuple[str, ...]]:
         if _is_record(self.source) and isinstance(value, self.source):
             return value, payload_violations(self.plain(value))
         # Bytes stay what they are: as text they would pass for text.
-        plain = _as_json(value, _BYTES) if self.origin is Origin.TYPE else value
+        plain = plain_json(value, _BYTES) if self.origin is Origin.TYPE else value
         found = payload_violations(plain) or value_violations(self._validator, plain)
         if found:
             return None, found
         try:
             return self._built(plain), ()
         except ValueError as error:  # what a type's own validators say
-            return None, _told(error)
+            return None, told_violations(error)
 
     def _built(self, plain: object) -> object:
         if self.origin is Origin.JSON:
@@ -196,7 +196,7 @@ def _is_record(source: object) -> bool:
 _BYTES: Final = (bytes, bytearray, memoryview)
 
 
-def _as_json(value: object, kept: tuple[type, ...] = ()) -> object:
+def plain_json(value: object, kept: tuple[type, ...] = ()) -> Any:
     """Take instances apart, as in a list of them; what cannot be taken apart stays."""
     if not payload_violations(value):
         return value
@@ -221,7 +221,8 @@ _AT: Final = re.compile(r"^(?P<what>.*) - at (`key` in )?`\$(?P<path>.*)`$", re.
 _KEYS: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
-def _told(error: ValueError) -> tuple[str, ...]:
+def told_violations(error: ValueError) -> tuple[str, ...]:
+    """List what pydantic or msgspec says of a value, each with its JSON pointer."""
     every = getattr(error, "errors", None)
     if callable(every):  # pydantic finds all at once
         faults = cast("list[dict[str, Any]]", every(include_url=False))

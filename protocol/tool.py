@@ -1,13 +1,13 @@
 """
-Tools: what an agent may use, who looks at each use, and which of them a child keeps.
+Tools: what an agent may use, and who looks at each use.
 
-Rule 1: a guard travels with its tool, whoever the tool is handed to (H66).
-Rule 2: what a filter takes away is neither shown to a model nor run for it (PER-6).
+Rule: a guard travels with its tool, whoever the tool is handed to (H66).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast, overload, runtime_checkable
 
 import attrs
@@ -16,7 +16,7 @@ from retinue.protocol.content import ToolCall, ToolResult
 from retinue.protocol.errors import InvalidAgent
 
 if TYPE_CHECKING:
-    from retinue.protocol.agent import Agent
+    from retinue.protocol.arguments import Arguments
 
 Before: TypeAlias = Callable[[ToolCall, Any], Any]
 After: TypeAlias = Callable[[ToolCall, ToolResult, Any], Any]
@@ -29,12 +29,15 @@ RESULT_LIMIT: Final = 30_000
 @attrs.frozen
 class Guard:
     """
-    Looks at calls of a tool; either function may be a coroutine function.
+    Looks at calls of a tool, on the runtime's loop.
+
+    Either function may be a coroutine function; a plain one must not block. One that raises
+    denies: a guard that is broken lets nothing through.
 
     Args:
-        before: takes the call and the turn, before anything runs. A text denies the call
-            and is what the model reads; an ``Ask`` has the run's approval policy decide;
-            None lets it through.
+        before: takes the call and the turn, before anything runs, and its arguments as the
+            model wrote them. A text denies the call and is what the model reads; an ``Ask``
+            has the run's approval policy decide; None lets it through.
         after: takes the call, its result and the turn. A text denies the result, a
             ToolResult replaces it, None leaves it. Guards are asked from the innermost, so
             that the last one added has the last word (STR-5).
@@ -81,6 +84,20 @@ def as_guards(given: Any) -> tuple[Guard, ...]:
     return tuple(made)
 
 
+def _check_timeout(tool: object, _: object, value: Any) -> None:
+    if value is None:
+        return
+    name = getattr(tool, "name", "")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise InvalidAgent(f"tool {name!r}: timeout: expected seconds above 0, got {value!r}")
+
+
+def _check_parameters(tool: object, _: object, value: Any) -> None:
+    if value is not None and not isinstance(value, Mapping):
+        name, given = getattr(tool, "name", ""), type(value).__name__
+        raise InvalidAgent(f"tool {name!r}: parameters: expected a JSON Schema, got {given}")
+
+
 @attrs.frozen
 class Tool:
     """
@@ -88,28 +105,50 @@ class Tool:
 
     Args:
         name: what a filter and a model call it.
-        function: does the work; sync, on a thread of its own, or a coroutine function. A
-            parameter that is annotated with Turn or BlockingTurn is given the turn and not
-            shown to the model.
+        function: does the work; sync, on a thread of its own, or a coroutine function on
+            the runtime's loop. A parameter that is annotated with Turn or BlockingTurn, or a
+            first one called ``turn`` without a type, is given the turn and not shown to the
+            model. What it returns is shown as text, JSON where it is none; what it raises is
+            an error that the model reads, ToolFailed in its own words.
         description: what it is for; by default the first paragraph of its docstring.
-        parameters: the JSON Schema of its arguments; by default that of the signature.
+        parameters: the JSON Schema of its arguments; by default that of the signature, with
+            the docstring's ``Args:`` or ``Annotated[int, "what it is"]`` as descriptions.
         guards: look at every call, whoever makes it.
         is_concurrent: whether calls may overlap with others of the same step. One that may
             not is a barrier: what was called before it has ended, what comes after waits.
         companions: tools that whoever keeps this one keeps too (H03).
         result_limit: characters of a result that are shown at once.
         is_offered: takes the turn and says whether the tool is there right now.
+        timeout: seconds of the runtime's clock that a call may take; its work is then
+            cancelled and the call fails.
+
+    Raises:
+        InvalidAgent: a field is not what it should be. What its function takes is looked at
+            when a model's run is opened, which is refused if nobody could call it.
     """
 
     name: str = attrs.field(validator=attrs.validators.min_len(1))
     function: Callable[..., Any]
     description: str = ""
-    parameters: Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] | None = attrs.field(default=None, validator=_check_parameters)
     guards: tuple[Guard, ...] = attrs.field(default=(), converter=as_guards)
     is_concurrent: bool = False
     companions: tuple[str, ...] = ()
     result_limit: int = attrs.field(default=RESULT_LIMIT, validator=attrs.validators.ge(1))
     is_offered: Callable[[Any], bool] | None = None
+    timeout: float | None = attrs.field(default=None, validator=_check_timeout)
+
+    @cached_property
+    def arguments(self) -> Arguments:
+        """
+        What a call takes, worked out once.
+
+        Raises:
+            InvalidAgent: nobody could call the function, or a type has no JSON Schema.
+        """
+        from retinue.protocol.arguments import arguments_of
+
+        return arguments_of(self)  # pyright: ignore[reportArgumentType]
 
     def guarded(self, *guards: Guard | Before) -> Tool:
         """Return the same tool with more guards around it."""
@@ -126,7 +165,9 @@ def tool(
     parameters: Mapping[str, Any] | None = None,
     guards: Iterable[Guard | Before] = (),
     is_concurrent: bool = False,
+    companions: Iterable[str] = (),
     result_limit: int = RESULT_LIMIT,
+    timeout: float | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -137,7 +178,9 @@ def tool(
     parameters: Mapping[str, Any] | None = None,
     guards: Iterable[Guard | Before] = (),
     is_concurrent: bool = False,
+    companions: Iterable[str] = (),
     result_limit: int = RESULT_LIMIT,
+    timeout: float | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """
     Make a tool of a function; used bare or with the arguments of Tool.
@@ -157,8 +200,10 @@ def tool(
             parameters,
             cast("tuple[Guard, ...]", tuple(guards)),
             is_concurrent,
-            (),
+            tuple(companions),
             result_limit,
+            None,
+            timeout,
         )
 
     return decorate if function is None else decorate(function)
@@ -218,37 +263,3 @@ def names_of(tools: Iterable[Any]) -> Iterable[str]:
             yield item.name
         else:
             yield from item.names or ()
-
-
-@attrs.frozen
-class ToolFilter:
-    """
-    Which tools a child keeps: first ``allow``, then not ``deny``.
-
-    ``allow=None`` keeps all; ``allow=()`` keeps none (PER-7).
-    """
-
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
-
-    def keeps(self, name: str) -> bool:
-        """Whether a tool of that name is left."""
-        return (self.allow is None or name in self.allow) and name not in self.deny
-
-    def over(self, agent: Agent | None) -> ToolFilter:
-        """Return what the filter says of the tools that *agent* has."""
-        known = [] if agent is None else list(names_of(agent.tools))
-        allow = None if self.allow is None else tuple([n for n in self.allow if n in known])
-        return ToolFilter(allow, tuple([name for name in self.deny if name in known]))
-
-    def within(self, outer: ToolFilter) -> ToolFilter:
-        """Return the filter that keeps what both keep; filters only narrow (PER-4)."""
-        allow = self.allow
-        if allow is None:
-            allow = outer.allow
-        elif outer.allow is not None:
-            allow = tuple([name for name in allow if name in outer.allow])
-        return ToolFilter(allow, tuple(dict.fromkeys((*self.deny, *outer.deny))))
-
-
-NO_FILTER: Final = ToolFilter()

@@ -47,7 +47,7 @@ class ModelDriver(BehaviourDriver):
                 " Agent(model='openai:gpt-5'), or its parent, or options={'model': ...}"
             )
         blocking = BlockingTurn.beside(view)
-        calling = Calling(view, blocking, self._workplace)
+        calling = Calling(view, blocking, self._workplace, self._toolbox.long)
         self._loop = ModelLoop(
             view, self._model, self._toolbox, calling, self._open.schema, self._workplace
         )
@@ -77,6 +77,7 @@ class ModelDriver(BehaviourDriver):
         if self._is_released:
             return
         self._is_released = True
+        self._toolbox.long.close()
 
         def done(outcome: Outcome) -> None:
             self._workplace.report(messages.Closed(outcome.error))

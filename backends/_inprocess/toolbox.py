@@ -2,40 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from retinue.backends._inprocess.long_results import NAME as READ_RESULT
+from retinue.backends._inprocess.long_results import LongResults
+from retinue.backends._inprocess.structured import NAME as STRUCTURED
 from retinue.protocol.agent import Agent
+from retinue.protocol.errors import InvalidAgent
 from retinue.protocol.model import ToolSpec
-from retinue.protocol.tool import Tool, ToolFilter
+from retinue.protocol.tool import Tool
+from retinue.protocol.tool_filter import ToolFilter, check_names, has_unknown
 
 # Options that are the runtime's own; all others are the model's.
 OWN_OPTIONS: Final = frozenset(("model", "tries"))
 
+# Tools of the runtime's own layer, which no filter touches (PER-5).
+RESERVED: Final = frozenset((READ_RESULT, STRUCTURED))
+
 
 class Toolbox:
-    """What one run may use; lives as long as its driver, on the runtime's loop."""
+    """
+    What one run may use; lives as long as its driver, on the runtime's loop.
 
-    __slots__ = ("_agent", "_filter", "_offered", "_specs", "sections")
+    Raises:
+        InvalidAgent: a tool that the run keeps cannot be called, or has a reserved name.
+    """
+
+    __slots__ = ("_agent", "_filter", "_is_checked", "_offered", "_specs", "long", "sections")
 
     def __init__(self, agent: Agent, kept: ToolFilter | None) -> None:
         self._agent = agent
         self._filter = kept
         self._specs: dict[str, tuple[Tool, ToolSpec]] = {}
         self._offered: dict[str, Tool] = {}
+        # A filter over names that only come with their source is looked at when they have.
+        self._is_checked = kept is None or not has_unknown(agent.tools)
+        self.long = LongResults()
         self.sections: tuple[str, ...] = ()
+        for item in agent.tools:
+            if isinstance(item, Tool) and self._keeps(item):
+                self.spec(item)
+
+    def _keeps(self, tool: Tool) -> bool:
+        if tool.name in RESERVED:
+            raise InvalidAgent(
+                f"tool {tool.name!r}: the name is the runtime's own; give Tool(name=...) another"
+            )
+        return self._filter is None or self._filter.keeps(tool.name)
 
     async def offered(self, turn: Any) -> dict[str, Tool]:
-        """Return what the next request may use, by name; sources are asked each time."""
+        """
+        Return what the next request may use, by name; sources are asked each time.
+
+        Raises:
+            InvalidToolFilter: the filter names what no tool is called.
+        """
         tools: dict[str, Tool] = {}
+        names: list[str] = []
         for item in self._agent.tools:
-            for tool in (item,) if isinstance(item, Tool) else await item.tools(turn):
-                if self._filter is not None and not self._filter.keeps(tool.name):
-                    continue
-                if tool.is_offered is None or tool.is_offered(turn):
+            found: Sequence[Tool] = (item,) if isinstance(item, Tool) else await item.tools(turn)
+            for tool in found:
+                names.append(tool.name)
+                if self._keeps(tool) and (tool.is_offered is None or tool.is_offered(turn)):
                     tools.setdefault(tool.name, tool)
+        self._check_filter(names)
+        if self.long:
+            tools[READ_RESULT] = self.long.tool
         self._offered = tools
         return dict(tools)
+
+    def _check_filter(self, names: list[str]) -> None:
+        kept = self._filter
+        if self._is_checked or kept is None:
+            return
+        self._is_checked = True
+        check_names((*(kept.allow or ()), *kept.deny), names)
 
     @property
     def has_sources(self) -> bool:
@@ -58,12 +100,23 @@ class Toolbox:
         return {name: value for name, value in options.items() if name not in OWN_OPTIONS}
 
     async def aclose(self, run_id: str) -> None:
-        """Let every source go of what it held for this run."""
+        """
+        Let every source go of what it held for this run; long results are gone already.
+
+        Raises:
+            ExceptionGroup: some would not; the others have let go all the same.
+        """
+        failed: list[Exception] = []
         for item in self._agent.tools:
             if not isinstance(item, Tool):
-                await item.close(run_id)
+                try:
+                    await item.close(run_id)
+                except Exception as error:  # noqa: BLE001 - the others are to be closed too
+                    failed.append(error)
+        if failed:
+            raise ExceptionGroup(f"{run_id}: sources of tools would not close", failed)
 
 
 def _spec(tool: Tool) -> ToolSpec:
-    parameters = tool.parameters or {"type": "object", "properties": {}}
-    return ToolSpec(tool.name, tool.description, parameters)
+    taken = tool.arguments
+    return ToolSpec(tool.name, tool.description or taken.description, taken.schema)
