@@ -105,7 +105,9 @@ class InboxWork(RunState):
 
     def seek_work(self) -> None:
         """Start a turn if something waits for one."""
-        if self.inbox is not None and self.life.phase is Phase.IDLE and self.inbox.has_work:
+        if self.inbox is None or self.maintenance is not None:
+            return
+        if self.life.phase is Phase.IDLE and self.inbox.has_work:
             self.feed(Input.WORK)
 
     def _answer_receipts(self, taken: Iterable[Waiting], receipt: StepTaken | None) -> None:

@@ -20,6 +20,7 @@ from retinue.protocol.messages import (
     AskApproval,
     Crashed,
     Delegate,
+    Maintain,
     Reserve,
     SetPolicy,
     StepEdge,
@@ -55,6 +56,7 @@ class RunState(LightActor):
         "last",
         "life",
         "log",
+        "maintenance",
         "order",
         "path",
         "policy",
@@ -105,6 +107,7 @@ class RunState(LightActor):
         self.timers: list[Timer] | None = None
         self.disposers: list[Reply[Any]] | None = None
         self.asker: Reply[Any] | None = None
+        self.maintenance: Reply[Any] | None = None
         self.last: TurnEnded | None = None
         self.cause: Cause | None = None
         self.grace: float = service.grace
@@ -241,5 +244,5 @@ class RunState(LightActor):
 
 
 # What may be refused and the run goes on as before; anything else is part of its own work.
-_REFUSABLE = BOUNDED | {AskApproval, Delegate, Reserve, SetPolicy, StepEdge, WrapUp}
+_REFUSABLE = BOUNDED | {AskApproval, Delegate, Maintain, Reserve, SetPolicy, StepEdge, WrapUp}
 _OVER = frozenset((Phase.RELEASING, Phase.ENDED))

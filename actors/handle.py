@@ -17,6 +17,8 @@ from retinue.protocol.errors import DeadRun, RetinueError
 from retinue.protocol.log import Cause, Event, Log
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from retinue.protocol.result import RunResult, TurnResult
 
 __all__ = [
@@ -147,6 +149,16 @@ class Run:
     def wrap_up(self) -> Reply[bool]:
         """Ask the current turn to finish with what it has; False when none is open."""
         return self._request(messages.WrapUp(), dead=False)
+
+    def maintain(self, function: Callable[[], Any]) -> Reply[Any]:
+        """
+        Run a blocking *function* between two turns; the Reply is what it returns.
+
+        It runs on the bounded pool. Prompts that come meanwhile are accepted and wait. It
+        fails with Refused while a turn is open or other maintenance is under way, and with
+        DeadRun when the run ends first.
+        """
+        return self._request(messages.Maintain(function))
 
     def dispose(self, grace: float | None = None) -> Reply[bool]:
         """

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 from loguru import logger
 
-from retinue.actors._run_ending import WindingDown
+from retinue.actors._run_maintenance import Maintained
 from retinue.actors._run_state import RunState
 from retinue.actors._stepping import Resume
 from retinue.actors._workplace import RELEASES
@@ -32,7 +32,7 @@ from retinue.protocol.result import ERROR, RunResult, bounded_diagnostic
 from retinue.protocol.tool_filter import POLICY, record
 
 
-class RunActor(WindingDown):
+class RunActor(Maintained):
     """One run. Its handlers run on the runtime's dispatcher, one at a time."""
 
     __slots__ = ()
@@ -259,6 +259,8 @@ RunState.HANDLERS = {
     messages.Interrupt: RunActor.on_interrupt,
     messages.Cancel: RunActor.on_cancel,
     messages.Dispose: RunActor.on_dispose,
+    messages.Maintain: RunActor.on_maintain,
+    messages.MaintenanceEnded: RunActor.on_maintenance_ended,
     messages.Delegate: RunActor.on_delegate,
     messages.SetPolicy: RunActor.on_set_policy,
     messages.Describe: RunActor.on_describe,

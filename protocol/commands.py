@@ -106,6 +106,13 @@ class SetPolicy:
 
 
 @attrs.frozen
+class Maintain:
+    """Run *function*, which may block, while the run is idle; wakes wait for it (INB-18)."""
+
+    function: Any
+
+
+@attrs.frozen
 class Describe:
     """Ask what the run is doing, for trees and lists."""
 

@@ -136,6 +136,13 @@ class CallsEnded:
 
 
 @attrs.frozen
+class MaintenanceEnded:
+    """What was done with the idle run is over; *outcome* has its value or its error."""
+
+    outcome: Any
+
+
+@attrs.frozen
 class Closed:
     """The driver has released everything."""
 
