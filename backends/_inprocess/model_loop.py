@@ -70,7 +70,6 @@ class ModelLoop:
         self._asking = Asking(model, turn.number, workplace)
         self._history: tuple[Message, ...] = turn.history
         self._conversation: list[Message] = list(turn.messages)
-        self._shown = Shown()
         self._step = 1
         self._hit_ceiling = False
         self._has_wrapped_up = False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
 from typing import Any, Final
 
 from retinue.backends._inprocess.structured import SECTION
+from retinue.protocol import framing
 from retinue.protocol.content import Message
-from retinue.protocol.framing import EXPLAINED, shown
-from retinue.protocol.content import Message
+from retinue.protocol.framing import EXPLAINED
 
 # PER-10: what every delegated child is told of its situation.
 DELEGATED: Final = (
@@ -35,21 +35,18 @@ def instructions(turn: Any, sections: tuple[str, ...], *, is_structured: bool) -
     return "\n\n".join([part for part in parts if part])
 
 
-class Shown:
-    """A conversation as its model sees it; each message is looked at once."""
+# What framed messages read like, for as long as these live; by identity, since content may
+# be unhashable. A conversation is sent with every request, and most of it was sent before.
+_SHOWN: Final[dict[int, tuple[weakref.ref[Message], Message]]] = {}
 
-    __slots__ = ("_latest", "_shown")
 
-    def __init__(self) -> None:
-        self._latest: Message | None = None
-        self._shown: list[Message] = []
-
-    def of(self, conversation: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the messages to send; looks at those alone that came since the last call."""
-        known = len(self._shown)
-        if known and (len(conversation) < known or conversation[known - 1] is not self._latest):
-            known = 0  # it was rewritten
-            self._shown.clear()
-        self._shown.extend([shown(message) for message in conversation[known:]])
-        self._latest = conversation[-1] if conversation else None
-        return tuple(self._shown)
+def shown(message: Message) -> Message:
+    """Return a message as a model reads it; called for each message of each request."""
+    key = id(message)
+    known = _SHOWN.get(key)
+    if known is not None and known[0]() is message:
+        return known[1]
+    framed = framing.shown(message)
+    if framed is not message:
+        _SHOWN[key] = (weakref.ref(message, lambda _: _SHOWN.pop(key, None)), framed)
+    return framed
