@@ -23,7 +23,7 @@ from retinue.actors._reply import Reply
 from retinue.protocol import messages
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from retinue.actors._dispatcher import Dispatcher
 
@@ -203,19 +203,6 @@ class Mailbox(pykka.ActorRef[Any]):
     def empty(self) -> bool:
         """Whether no letter waits in the ordinary lane."""
         return self.queue is None
-
-    def take_kinds(self, kinds: Collection[type]) -> list[Any]:
-        """Take the messages of some classes out of the ordinary lane, oldest first."""
-        with self.dispatcher.lock:
-            queue = self.queue
-            if queue is None:
-                return []
-            letters = list(queue) if isinstance(queue, deque) else [queue]
-            taken = [letter[0] for letter in letters if type(letter[0]) in kinds]
-            if taken:
-                rest = [letter for letter in letters if type(letter[0]) not in kinds]
-                self.queue = deque(rest) if rest else None
-            return taken
 
     def take_rest(self) -> Iterator[Letter]:
         """Take every letter that is still queued; the caller holds the dispatcher's lock."""
