@@ -169,7 +169,7 @@ def waits_for(actor: RunActor) -> tuple[str, ...]:
     if phase is Phase.RELEASING:
         return actor.live_children() or ("the driver to close",)
     targets = actor.ref.dispatcher.waits.targets_of(actor.ref)
-    found = [str(target.run_id) for target in targets]
+    found = [*actor.waits_for_children(), *[str(target.run_id) for target in targets]]
     if actor.tickets:
         found.append(f"{len(actor.tickets)} starts" if len(actor.tickets) > 1 else "a start")
     return tuple(found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from retinue.actors._mailbox import LATER
-from retinue.actors._run_children import Delegation
+from retinue.actors._run_accounts import Accounts
 from retinue.protocol import messages
 from retinue.protocol.errors import (
     DeadRun,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from retinue.actors._reply import Reply
 
 
-class WindingDown(Delegation):
+class WindingDown(Accounts):
     """Winding a run down."""
 
     __slots__ = ()

@@ -285,6 +285,7 @@ RunState.HANDLERS = {
     messages.StartRefused: RunActor.on_start_refused,
     messages.ChildEnded: RunActor.on_child_ended,
     messages.Report: RunActor.on_report,
+    messages.TakeOutput: RunActor.on_take_output,
     messages.Notice: RunActor.on_notice,
     messages.Returned: RunActor.on_returned,
     messages.DeadlinePassed: RunActor.on_deadline,

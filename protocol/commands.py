@@ -98,6 +98,17 @@ class Delegate:
 
 
 @attrs.frozen
+class TakeOutput:
+    """
+    Take what an ended background child left into the conversation, once (H34).
+
+    The answer is whether the run has not been given it before; its notice is then a line.
+    """
+
+    run_id: str
+
+
+@attrs.frozen
 class SetPolicy:
     """Set one policy of this run explicitly; later children inherit it (POL-1)."""
 

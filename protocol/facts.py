@@ -50,12 +50,14 @@ class StepEdge:
 
     With ``is_last`` it would end here: nothing is taken, and no step begins, unless
     something waits that wakes (INB-9); the answer is then None. ``add`` is what the driver
-    itself has to say in the new step, logged like what is taken.
+    itself has to say in the new step, logged like what is taken. With ``is_patient`` as well
+    the answer waits while background children of the run work, until something comes.
     """
 
     turn: int
     is_last: bool = False
     add: tuple[Message, ...] = ()
+    is_patient: bool = False
 
 
 @attrs.frozen

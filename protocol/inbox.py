@@ -83,6 +83,12 @@ class Inbox:
         else:
             self.next_turn = [item]
 
+    def replace(self, at: int, item: Waiting, time: float) -> None:
+        """Put *item* in the place of what waits for the next step there (INB-6)."""
+        assert self.next_step
+        self._log.append(Spliced(Target.NEXT_STEP, at, 1, (item.message,), True, time))
+        self.next_step[at] = item
+
     def claim_step(self, time: float) -> Sequence[Waiting]:
         """Take all next-step input."""
         taken = self.next_step

@@ -24,6 +24,7 @@ from retinue.protocol.commands import (
     Seed,
     SetPolicy,
     Steer,
+    TakeOutput,
     WrapUp,
 )
 from retinue.protocol.facts import (
@@ -140,6 +141,7 @@ __all__ = [
     "StepEdge",
     "Streamed",
     "Subscribe",
+    "TakeOutput",
     "Take",
     "ToolUsed",
     "TurnEnded",

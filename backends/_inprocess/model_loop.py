@@ -163,8 +163,9 @@ class ModelLoop:
         if self._turn.wrapping_up and not self._has_wrapped_up and not is_last:
             self._has_wrapped_up = True
             add = (_from_runtime(WRAP_UP, "finish with what there is"),)
+        is_end = is_last and not add
         taken = await self._workplace.ask(
-            messages.StepEdge(self._turn.number, is_last and not add, add)
+            messages.StepEdge(self._turn.number, is_end, add, is_end and self._is_patient)
         )
         if taken is None:
             return False
@@ -172,6 +173,19 @@ class ModelLoop:
         self._conversation.extend(taken)
         self._step += 1
         return True
+
+    @property
+    def _is_patient(self) -> bool:
+        """
+        Whether a turn that would end waits for background children first (H29).
+
+        A resident hears of them in turns to come; a turn that has its result is over.
+        """
+        structured = self._structured
+        has_result = self._concluded is not None or (
+            structured is not None and structured.captured is not None
+        )
+        return not (self._turn.is_resident or has_result or self._hit_ceiling)
 
     def _end(self) -> TurnEnded | None:
         """Say how the turn ended; None when the model is to be nudged."""

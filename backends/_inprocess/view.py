@@ -92,6 +92,11 @@ class TurnView:
         return self._open.depth > 0
 
     @property
+    def is_resident(self) -> bool:
+        """Whether the run lives on after this turn, and wakes for what comes."""
+        return self._open.request.is_resident
+
+    @property
     def depth(self) -> int:
         """How many delegations lie above the run."""
         return self._open.depth
