@@ -7,12 +7,15 @@ parent's own table of tickets holds it as well, so that neither side can lose it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retinue.actors import _outcomes
-from retinue.actors._actor import LightActor
+from retinue.actors._archive import started_event
+from retinue.actors._budgets import Budgets
 from retinue.actors._mailbox import LATER
 from retinue.actors._observers import Observers
+from retinue.actors._options import options_of
 from retinue.actors._providers import Providers
 from retinue.actors._reply import Reply
 from retinue.actors.run import RunActor
@@ -37,7 +40,6 @@ from retinue.protocol.errors import (
     UnsupportedCapability,
     ordinary,
 )
-from retinue.protocol.events import RunStarted
 from retinue.protocol.log import Seed
 from retinue.protocol.provider import OpenOrder, Provider
 from retinue.protocol.tool_filter import kept_tools
@@ -60,17 +62,15 @@ class Opening:
         self.timer: Any = None
 
 
-class Admission(LightActor):
+class Admission(Budgets):
     """The part of the registry that lets runs in."""
 
     direct: ClassVar[bool] = True
 
     def __init__(self, service: Any, limits: Limits) -> None:
-        super().__init__(service.dispatcher, 0)
-        self.service = service
+        super().__init__(service, limits)
         self.providers = Providers()
         self.observers = Observers()
-        self.quota = Quota(limits)
         self.opening: dict[int, Opening] = {}
         self.waiting: list[Opening] = []
         self.live: dict[int, RunRef] = {}
@@ -100,15 +100,17 @@ class Admission(LightActor):
             )
             schema = _outcomes.schema_of(features)
             limits = _outcomes.limits_of(features)
-        kept = kept_tools(features.tool_filter, admit.ceiling, request.agent, provider)
-        self._check_fits(admit, provider)
         outer = admit.quota or self.quota
-        if not check_quota(outer):
+        has_room = check_quota(outer)
+        kept = kept_tools(features.tool_filter, admit.ceiling, request.agent, provider)
+        options = options_of(request)
+        self._check_fits(admit, provider)
+        if not has_room:
             self._wait_for_room(opening, limits.within(outer.limits))
             return
-        ref = self._create(opening, provider, cap, schema, kept)
+        ref = self._create(opening, provider, cap, schema, kept, options)
         ref.quota = outer if limits is NO_LIMITS else Quota(limits.within(outer.limits), outer)
-        ref.quota.take()
+        self.enter(ref)
         self._open(ref, opening, provider)
 
     def _check_wanted(self, admit: messages.Admit) -> None:
@@ -177,7 +179,13 @@ class Admission(LightActor):
                 opening.timer.cancel()
 
     def _create(
-        self, opening: Opening, provider: Provider, cap: int | None, schema: Any, kept: Any
+        self,
+        opening: Opening,
+        provider: Provider,
+        cap: int | None,
+        schema: Any,
+        kept: Any,
+        options: Mapping[str, Any],
     ) -> RunRef:
         admit = opening.admit
         request, number = admit.request, admit.ticket.number
@@ -194,7 +202,7 @@ class Admission(LightActor):
             admit.depth,
             cap,
             admit.prefix or _UNSEEDED,
-            _outcomes.options_of(request),
+            options,
             kept,
             schema,
         )
@@ -225,7 +233,7 @@ class Admission(LightActor):
         run = self.service.handle_of(ref)
         ref.started_at = self.service.dispatcher.clock.now()
         if self.observers:
-            self.observers.tell(_started(ref))
+            self.observers.tell(started_event(ref))
         dispatcher, ticket = self.service.dispatcher, opening.admit.ticket
         if ticket.cancelled is not None:
             # It overtakes Published, so that the prompt is never delivered (VAL-6).
@@ -244,7 +252,7 @@ class Admission(LightActor):
         ref: RunRef = fact.ref
         opening = self.opening.pop(ref.number)
         self.forget_name(ref)
-        ref.quota.give_back()
+        self.leave(ref)
         ref.quota.total_back()
         self.refuse(opening, fact.error)
         self.after_room_came()
@@ -289,9 +297,3 @@ def _alive_above(parent: RunRef | None, quota: Quota) -> int:
         found += not ref.is_settled
         ref = ref.parent
     return found
-
-
-def _started(ref: RunRef) -> RunStarted:
-    request = ref.request
-    parent = None if ref.parent is None else ref.parent.run_id
-    return RunStarted(ref.run_id, request.provider, parent, request.label, request.name, ref.depth)

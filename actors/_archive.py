@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from retinue.protocol.content import Reasoning, Text
-from retinue.protocol.events import RunEnded
+from retinue.protocol.events import RunEnded, RunStarted
 from retinue.protocol.tree import RunInfo
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Kept:
             result.stop_reason,
             now - ref.started_at,
             result.usage,
+            ref.spent,
         )
         self.result: RunResult | None = result
         self.weight = weight_of(result)
@@ -51,7 +52,7 @@ class Kept:
     def row(self, prefix: str) -> RunInfo:
         """Say how the run ended, in a list."""
         parent = None if self.parent is None else f"{prefix}-{self.parent}"
-        provider, label, name, agent, depth, reason, seconds, usage = self.fields
+        provider, label, name, agent, depth, reason, seconds, usage, total = self.fields
         return RunInfo(
             f"{prefix}-{self.number}",
             provider,
@@ -65,6 +66,7 @@ class Kept:
             0,
             seconds,
             usage=usage,
+            total_usage=total,
         )
 
 
@@ -139,6 +141,13 @@ def _weight_of_value(value: object) -> int:
     return weight
 
 
+def started_event(ref: RunRef) -> RunStarted:
+    """Say that a run has started, to observers."""
+    request = ref.request
+    parent = None if ref.parent is None else ref.parent.run_id
+    return RunStarted(ref.run_id, request.provider, parent, request.label, request.name, ref.depth)
+
+
 def ended_event(ref: RunRef, result: RunResult) -> RunEnded:
     """Say that a run has ended, to watchers and observers."""
     return RunEnded(
@@ -149,4 +158,5 @@ def ended_event(ref: RunRef, result: RunResult) -> RunEnded:
         ref.request.label,
         ref.stuck,
         ref.release_error,
+        ref.spent,
     )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from retinue.protocol import accounting
 from retinue.protocol.content import Content
-from retinue.protocol.delegation import NO_LIMITS, Features, Limits, StartRequest
-from retinue.protocol.errors import InvalidLimit
+from retinue.protocol.delegation import NO_LIMITS, Features, Limits
+from retinue.protocol.errors import BudgetSpent, InvalidLimit
 from retinue.protocol.lifecycle import Phase
-from retinue.protocol.log import Cause, Ending, Log
+from retinue.protocol.log import Cause, Ending, Event, Log
 from retinue.protocol.messages import TurnEnded
 from retinue.protocol.result import (
     ABORTED,
+    BUDGET,
+    COMPLETED,
     ERROR,
     HOST_GONE,
+    MAX_TURNS,
     NO_USAGE,
     TIMEOUT,
     RunResult,
@@ -33,8 +36,9 @@ if TYPE_CHECKING:
 _BY_CAUSE: Final[Mapping[Cause, StopReason]] = {
     Cause.DEADLINE: TIMEOUT,
     Cause.HOST: HOST_GONE,
+    Cause.BUDGET: BUDGET,
+    Cause.TURNS: MAX_TURNS,
 }
-_NO_OPTIONS: Final[Mapping[str, Any]] = {}
 
 
 def schema_of(features: Features) -> Any:
@@ -58,19 +62,11 @@ def limits_of(features: Features) -> Limits:
         return NO_LIMITS
     if not isinstance(limits, Limits):
         raise InvalidLimit(f"limits: expected Limits(...), got {type(limits).__name__}")
-    if limits.live == 0 or limits.total == 0:
-        raise InvalidLimit("limits: the run itself counts, so live and total are at least 1")
+    if 0 in {limits.live, limits.total, limits.turns, limits.steps}:
+        raise InvalidLimit(
+            "limits: the run itself counts, so live, total, turns and steps are at least 1"
+        )
     return limits
-
-
-def options_of(request: StartRequest) -> Mapping[str, Any]:
-    """Return the agent's options, overridden field by field by the request's (VAL-9)."""
-    agent = request.agent
-    own = _NO_OPTIONS if agent is None else agent.options
-    if agent is not None and agent.model is not None:
-        own = {"model": agent.model, **own}
-    given = request.features.options
-    return {**own, **given} if given else own
 
 
 def turn_outcome(
@@ -79,7 +75,8 @@ def turn_outcome(
     """Say how the turn that was just sealed ended, and what it gave."""
     events = () if log.latest is None else log.latest.events
     reason = accounting.stop_reason_one_shot(events, cancelled=fact.ending is Ending.ABORTED)
-    return _refined(reason, fact, cause), accounting.select_output(events), usage_of(events)
+    reason = _refined(reason, fact, cause)
+    return reason, _output(events, reason), usage_of(events)
 
 
 def usage_of(events: Any) -> Usage:
@@ -90,9 +87,19 @@ def usage_of(events: Any) -> Usage:
 def _refined(reason: StopReason, last: TurnEnded | None, cause: Cause | None) -> StopReason:
     if reason == ABORTED and cause is not None:
         return _BY_CAUSE.get(cause, reason)
-    if reason == ERROR and last is not None and last.reason is not None:
-        return StopReason(last.reason)
+    if reason == ERROR and last is not None:
+        if last.reason is not None:
+            return StopReason(last.reason)
+        if isinstance(last.error, BudgetSpent):  # which left a behaviour as it came
+            return StopReason(last.error.reason)
     return reason
+
+
+def _output(events: Sequence[Event], reason: StopReason) -> Content:
+    """Return what was given; work that was cut short also by what it had said before (H39)."""
+    if reason == COMPLETED:
+        return accounting.select_output(events)
+    return accounting.select_partial(events)
 
 
 def run_result(actor: RunActor) -> RunResult:
@@ -121,13 +128,14 @@ def run_result(actor: RunActor) -> RunResult:
     return RunResult(
         actor.ref.run_id,
         reason,
-        accounting.select_output(own),
+        _output(own, reason),
         structured,
         diagnostic,
         accounting.usage_of(own) if own else NO_USAGE,
         0 if log is None else log.seed_turns,
         actor.live_children(),
         error,
+        actor.ref.spent,
     )
 
 
@@ -154,6 +162,7 @@ def describe(ref: RunRef) -> RunInfo:
         () if actor is None else waits_for(actor),
         0 if actor is None or actor.inbox is None else len(actor.inbox),
         NO_USAGE if actor is None or actor.log is None else usage_of(actor.log.own()),
+        ref.spent,
     )
 
 

@@ -11,6 +11,7 @@ from retinue.actors._mailbox import BOUND, PYKKA_MESSAGES, Mailbox
 from retinue.protocol import messages
 from retinue.protocol.content import BLOCK_TYPES, USER_PROMPT, Message, as_content
 from retinue.protocol.errors import AskCycle, BadMessage, Closing, MailboxFull
+from retinue.protocol.result import NO_USAGE
 
 if TYPE_CHECKING:
     from retinue.actors._dispatcher import Dispatcher
@@ -46,6 +47,7 @@ class RunRef(Mailbox):
         "quota",
         "release_error",
         "request",
+        "spent",
         "started_at",
         "stuck",
     )
@@ -66,6 +68,8 @@ class RunRef(Mailbox):
         self.has_mail = False
         self.request: Any = None
         self.quota: Any = None
+        # What this run and everything below it have spent.
+        self.spent = NO_USAGE
         self.started_at = 0.0
         self.stuck: tuple[str, ...] = ()
         self.release_error: str | None = None

@@ -25,7 +25,8 @@ def resumed_request(run: Run, prompt: object, options: dict[str, Any]) -> StartR
     Make the request of a run that goes on from *run*.
 
     Depth, depth cap, policies and tool filter bind it as they bound *run*; a filter that is
-    given narrows the one that was (PER-12, promise 7).
+    given narrows the one that was (PER-12, promise 7). What *run* had of its parent's route
+    it has too (VAL-9).
 
     Raises:
         InvalidRequest: see ``start_request``.
@@ -44,7 +45,8 @@ def resumed_request(run: Run, prompt: object, options: dict[str, Any]) -> StartR
         given["tool_filter"] = None if kept == NO_FILTER else kept
     request = start_request(before.provider, prompt, **given)
     origin = Origin(run.ref.depth, run.ref.cap, tuple(policies.items()))
-    return attrs.evolve(request, features=attrs.evolve(request.features, origin=origin))
+    features = attrs.evolve(request.features, origin=origin, route=before.features.route)
+    return attrs.evolve(request, features=features)
 
 
 def _policies(log: Log) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from retinue.actors._mailbox import LATER
+from retinue.actors._options import with_route
 from retinue.actors._run_turns import TurnWork
 from retinue.protocol import messages
 from retinue.protocol.approval import pinned
@@ -52,6 +53,8 @@ class Delegation(TurnWork):
             raise Cancelled(f"{self._ref.run_id}: turn {order.turn} is over")
         belongs_to_run = request.is_background or request.is_resident or not order.turn
         turn = 0 if belongs_to_run else order.turn
+        if self.order is not None and self.order.options:
+            request = with_route(request, self.order.options)
         depth, cap = child_depth(self._ref.depth), self._ref.cap
         origin = request.features.origin
         if origin is None:

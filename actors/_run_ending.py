@@ -90,6 +90,8 @@ class WindingDown(Accounts):
         """Act on a time that has come."""
         if fact.what == "run":
             self.end("its deadline has passed", Cause.DEADLINE)
+        elif fact.what == "near":
+            self.warn_of_deadline()
         elif fact.what == "start" and self.life.phase is Phase.OPENING:
             self.refusal = StartTimeout(
                 f"{self._ref.run_id}: provider {self.provider.name!r} did not open the run in time"

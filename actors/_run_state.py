@@ -71,6 +71,7 @@ class RunState(LightActor):
         "stuck",
         "tickets",
         "timers",
+        "warnings",
         "workplace",
         "wrapping_up",
     )
@@ -118,6 +119,8 @@ class RunState(LightActor):
         self.step: int = 0
         self.stuck: tuple[str, ...] = ()
         self.wrapping_up = False
+        # What the run is to be told at its next step, and is not in its inbox yet.
+        self.warnings: tuple[str, ...] = ()
 
     @property
     def now(self) -> float:

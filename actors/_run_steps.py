@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from retinue.actors._run_inbox import InboxWork, StepTaken
+from retinue.actors._run_budget import BudgetWork
+from retinue.actors._run_inbox import StepTaken
 from retinue.protocol import accounting, messages
 from retinue.protocol.approval import Verdict, verdict
 from retinue.protocol.content import Content, Message, ToolResult, as_content
-from retinue.protocol.errors import Cancelled
+from retinue.protocol.errors import BudgetSpent, Cancelled
 from retinue.protocol.events import OutputDelta
 from retinue.protocol.lifecycle import Phase
 from retinue.protocol.log import (
@@ -25,20 +26,8 @@ from retinue.protocol.log import (
     UserMessage,
 )
 
-# What a driver says of a turn under way.
-SAID = frozenset(
-    (
-        messages.Said,
-        messages.Streamed,
-        messages.ToolUsed,
-        messages.ApprovalDecided,
-        messages.Retried,
-        messages.UsageRecorded,
-    )
-)
 
-
-class StepWork(InboxWork):
+class StepWork(BudgetWork):
     """The work of steps."""
 
     __slots__ = ()
@@ -48,10 +37,12 @@ class StepWork(InboxWork):
         self._must_be_open(fact.turn)
         if fact.is_last and not fact.add and not self.the_inbox().has_waking_step:
             return None
+        if not self._may_step(fact):
+            return None
         now, log = self.now, self.the_log()
         log.append(StepFinished(fact.turn, self.step, now))
         self.step += 1
-        self._ref.has_mail = False
+        self._ref.has_mail = self.must_ask
         taken = self.left(self.the_inbox().claim_step(now))
         log.append(StepStarted(fact.turn, self.step, now))
         for item in taken:
@@ -61,6 +52,26 @@ class StepWork(InboxWork):
         self._answer_receipts(taken, StepTaken(self._ref.run_id, fact.turn, self.step))
         return (*[item.message for item in taken], *fact.add)
 
+    def _may_step(self, fact: messages.StepEdge) -> bool:
+        """
+        Take one more step of what is left.
+
+        A turn that would end here ends as it is when none is left for what came last. A
+        driver that does not wait for an answer is stopped.
+
+        Raises:
+            BudgetSpent: none is left.
+        """
+        try:
+            self.take_step()
+        except BudgetSpent as error:
+            if fact.is_last and not fact.add:
+                return False
+            if not self._ref.dispatcher.has_asker:
+                self.stop_for(error.reason)
+            raise
+        return True
+
     def _must_be_open(self, turn: int) -> None:
         if turn != self.open_turn or self.life.phase is not Phase.WORKING:
             raise Cancelled(f"{self._ref.run_id}: turn {turn} was stopped")
@@ -68,6 +79,7 @@ class StepWork(InboxWork):
     def on_reserve(self, fact: messages.Reserve) -> bool:
         """Count one request to a model before it is sent; raises BudgetSpent."""
         self._must_be_open(fact.turn)
+        self.take_request()
         return True
 
     def on_retried(self, fact: messages.Retried) -> None:
@@ -83,6 +95,7 @@ class StepWork(InboxWork):
                     as_driver_content(fact.content), fact.usage, fact.is_interrupted, self.now
                 )
             )
+            self.spend(fact.usage)
 
     def on_streamed(self, fact: messages.Streamed) -> None:
         """Log a piece of text and pass it on to whoever listens."""
@@ -123,6 +136,7 @@ class StepWork(InboxWork):
         """Log what was spent, as an empty message (RES-10)."""
         if fact.turn == self.open_turn:
             self.the_log().append(AssistantMessage((), fact.usage, False, self.now))
+            self.spend(fact.usage)
 
     def answer_calls(self, log: Log, turn: int, now: float) -> None:
         """LOG-14: an open call would spoil every later request on this history (H46)."""

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import attrs
 
 from retinue.actors._run_inbox import StepTaken
-from retinue.actors._run_steps import SAID, StepWork, as_driver_content
+from retinue.actors._run_steps import StepWork, as_driver_content
 from retinue.actors._stepping import Resume
 from retinue.protocol import accounting, messages
 from retinue.protocol.approval import check_policy
-from retinue.protocol.content import Message
+from retinue.protocol.content import Form, Message
 from retinue.protocol.errors import (
+    BudgetSpent,
     UnsupportedCapability,
     printable,
 )
@@ -46,8 +47,18 @@ class TurnWork(StepWork):
         self.wrapping_up = False
         self.last = None
         self.cause = None
-        self._ref.has_mail = False
+        self._ref.has_mail = self.must_ask
+        refusal = self._refused_turn()
         taken = self.left(self.the_inbox().claim_turn(now))
+        if refusal is not None:
+            self._answer_receipts(taken, None)
+            self.facts.append(
+                messages.TurnEnded(
+                    turn, Ending.ERROR, (), None, str(refusal), refusal, refusal.reason
+                )
+            )
+            self._take_asker(taken)
+            return
         declined = self._declined(taken)
         if declined is not None:
             self._answer_receipts(taken, None)
@@ -69,11 +80,22 @@ class TurnWork(StepWork):
         order = TurnOrder(turn, tuple([item.message for item in taken]))
         self.at_driver(lambda: driver.begin(order))
 
+    def _refused_turn(self) -> BudgetSpent | None:
+        """Take the turn of what is left, if it has work; or say what forbids it (H37)."""
+        if self.the_inbox().has_work:
+            try:
+                self.take_turn()
+            except BudgetSpent as error:
+                return error
+        return None
+
     def _declined(self, taken: Sequence[Waiting]) -> str | None:
         gate = None if self._ref.request.agent is None else self._ref.request.agent.gate
         if gate is None:
             return None
         for item in taken:
+            if item.message.source.form is Form.WARNING:
+                continue  # the runtime's own word, and no prompt
             try:
                 reason = gate(item.message)
                 if reason is not None:
@@ -131,10 +153,6 @@ class TurnWork(StepWork):
         """Close the turn, once; facts of a turn that is over are ignored."""
         if fact.turn != self.open_turn:
             return
-        if fact.ending is Ending.ABORTED:
-            # An abort waits for no backlog, and loses nothing of what was said before it.
-            for said in self._ref.take_kinds(SAID):
-                self.HANDLERS[type(said)](self, said)
         if type(fact.output) is not tuple:
             fact = attrs.evolve(fact, output=as_driver_content(fact.output))
         self.last = fact

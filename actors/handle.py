@@ -178,8 +178,9 @@ class Run:
             if isinstance(error, pykka.ActorDeadError):
                 error = self._service.release_failure(self.ref)
             if error is None:
-                self._service.tell_registry(messages.ForgetRun(self.ref))
-                done.resolve(True)
+                # Answered behind the RunReleased: whoever waited here has heard RunEnded.
+                told = self._service.ask_registry(messages.ForgetRun(self.ref))
+                told.on_done(lambda _: done.resolve(True))
             else:
                 done.fail(error)
 

@@ -117,7 +117,7 @@ class RegistryActor(Catalogue):
 
     def on_settled(self, fact: messages.RunSettled) -> None:
         """Free the run's place: its result is about to be known (H50)."""
-        fact.ref.quota.give_back()
+        self.leave(fact.ref)
         self.after_room_came()
 
     def on_released(self, fact: messages.RunReleased) -> None:
@@ -126,7 +126,7 @@ class RegistryActor(Catalogue):
         if self.live.pop(ref.number, None) is None:
             return
         if not fact.was_settled:
-            ref.quota.give_back()
+            self.leave(ref)
         self.forget_name(ref)
         self._stuck += fact.stuck if ref.parent is None else ()
         self.archive.add(ref, fact.result, self.service.dispatcher.clock.now())
@@ -229,6 +229,8 @@ RegistryActor.HANDLERS.update(
         messages.CancelStart: RegistryActor.on_cancel_start,
         messages.RunOpened: RegistryActor.on_opened,
         messages.OpeningFailed: RegistryActor.on_opening_failed,
+        messages.Take: RegistryActor.on_take,
+        messages.Spend: RegistryActor.on_spend,
         messages.RunSettled: RegistryActor.on_settled,
         messages.RunReleased: RegistryActor.on_released,
         messages.Route: RegistryActor.on_route,

@@ -128,9 +128,8 @@ class RunActor(Maintained):
     def _prepare(self) -> None:
         request = self._ref.request
         is_endless = getattr(self.provider, "is_endless", False)
-        for seconds in (request.features.deadline, self._ref.quota.limits.run):
-            if seconds is not None and not is_endless:
-                self.set_timer(seconds, messages.DeadlinePassed("run"))
+        if not is_endless:
+            self.set_deadlines(request.features.deadline, self._ref.quota.limits.run)
         by = "runtime" if self._ref.parent is None else "delegation"
         if self.policy and request.features.origin is None:
             for name, value in self.policy.items():

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, cast
 
 import attrs
 
-from retinue.protocol.content import Content, Text, ToolCall
+from retinue.protocol.content import Content, Reasoning, Text, ToolCall
 from retinue.protocol.entries import (
     ApprovalAsked,
     ApprovalGiven,
@@ -186,6 +186,34 @@ def select_output(events: Iterable[Event]) -> Content:
     return _joined(pieces)
 
 
+def select_partial(events: Iterable[Event]) -> Content:
+    """
+    Select what a run gave whose work was cut short (H39).
+
+    As `select_output`, but where the last message says nothing to a reader, since it only
+    thinks or calls tools, the last one that does is what there is.
+    """
+    # Asked twice, and a fold may be handed an iterator.
+    events = tuple(events)
+    selected = select_output(events)
+    if not selected or _tells(selected):
+        return selected
+    for event in _backwards(events):
+        if type(event) is AssistantMessage and _tells(event.content):
+            return event.content
+    return selected
+
+
+def _tells(content: Content) -> bool:
+    """Whether *content* has something for a reader."""
+    for block in content:
+        if type(block) is Text and block.text:
+            return True
+        if type(block) not in _SILENT:
+            return True
+    return False
+
+
 def cut_off_text(events: Iterable[Event]) -> Content:
     """Return the text that was streamed since the last message of the open step (LOG-22)."""
     pieces: list[str] = []
@@ -197,6 +225,7 @@ def cut_off_text(events: Iterable[Event]) -> Content:
     return _joined(pieces)
 
 
+_SILENT: Final = frozenset((Text, Reasoning, ToolCall))
 _ENDS_A_STREAM: Final = frozenset((AssistantMessage, Retried, StepStarted))
 
 

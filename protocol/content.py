@@ -83,6 +83,7 @@ class Form(enum.Enum):
     RELAY = "relay"
     REPORT = "report"
     NOTICE = "notice"
+    WARNING = "warning"
     ANSWER = "answer"
     TOOL_RESULTS = "tool-results"
 

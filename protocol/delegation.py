@@ -2,7 +2,8 @@
 Requests, capabilities and admission: what may be started, decided before anything exists.
 
 Rule: the order of the checks is part of the contract (REG-10): provider, capability
-flags, depth value, depth cap, schema, limits of the tree, agent.
+flags, depth value, depth cap, schema, limits of the tree, then what describes the run:
+tool filter, options, agent, name.
 """
 
 from __future__ import annotations

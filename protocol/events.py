@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from retinue.protocol.errors import InvariantViolated
-from retinue.protocol.result import RunResult
+from retinue.protocol.result import NO_USAGE, RunResult, Usage
 
 
 @attrs.frozen
@@ -39,7 +39,8 @@ class RunEnded:
     """
     A run has ended and released what it held, once.
 
-    ``stuck`` names what would not stop; ``release_error`` says how a release failed.
+    ``stuck`` names what would not stop; ``release_error`` says how a release failed;
+    ``total_usage`` is what the run and everything below it have spent, for good.
     """
 
     run_id: str
@@ -49,6 +50,7 @@ class RunEnded:
     label: str | None = None
     stuck: tuple[str, ...] = ()
     release_error: str | None = None
+    total_usage: Usage = NO_USAGE
 
 
 @attrs.frozen

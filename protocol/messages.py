@@ -56,7 +56,6 @@ from retinue.protocol.facts import (
 from retinue.protocol.log import Cause
 from retinue.protocol.registry_messages import (
     Admit,
-    Allowance,
     CancelStart,
     Drain,
     FindProvider,
@@ -141,8 +140,8 @@ __all__ = [
     "StepEdge",
     "Streamed",
     "Subscribe",
-    "TakeOutput",
     "Take",
+    "TakeOutput",
     "ToolUsed",
     "TurnEnded",
     "UnregisterProvider",

@@ -208,7 +208,9 @@ class Driver(Protocol):
     Does the work of one run. Methods are called by the run's actor and must not block.
 
     Optional methods, whose presence is the capability: ``steer()`` (something waits for
-    the next step edge), ``wrap_up()``.
+    the next step edge), ``wrap_up()``. An optional attribute ``reserves`` that is true says
+    that it asks with ``Reserve`` before it spends anything; any other driver is stopped when
+    it reports usage that reaches a limit.
     """
 
     def begin(self, order: TurnOrder) -> None:

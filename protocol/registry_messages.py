@@ -9,7 +9,7 @@ import attrs
 from retinue.protocol import log
 from retinue.protocol.delegation import Quota, StartRequest
 from retinue.protocol.log import Cause
-from retinue.protocol.meter import Spent, Unit
+from retinue.protocol.meter import Unit
 from retinue.protocol.result import RunResult, Usage
 from retinue.protocol.tool_filter import ToolFilter
 
@@ -127,14 +127,6 @@ class Spend:
 
     ref: Any
     usage: Usage
-
-
-@attrs.frozen
-class Allowance:
-    """What the registry says of a Take or Spend: what is used up, and what the run has to hear."""
-
-    spent: Spent | None = None
-    news: tuple[str, ...] = ()
 
 
 @attrs.frozen

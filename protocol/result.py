@@ -123,7 +123,9 @@ class RunResult:
     What a run gave, once.
 
     ``abandoned`` names the children that the run's end cancelled: a run that left work
-    behind does not unwrap, whatever its own turn said (H31).
+    behind does not unwrap, whatever its own turn said (H31). ``usage`` is the run's own;
+    ``total_usage`` is that and all below it had spent by then, failed and cancelled runs
+    included. What those spend that its end cancels is in the total of its RunEnded.
     """
 
     run_id: str
@@ -135,6 +137,7 @@ class RunResult:
     seed_turns: int = 0
     abandoned: tuple[str, ...] = ()
     error: BaseException | None = attrs.field(default=None, eq=False, repr=printable)
+    total_usage: Usage = NO_USAGE
 
     @property
     def text(self) -> str:

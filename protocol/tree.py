@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import attrs
 
@@ -20,6 +21,8 @@ class RunInfo:
         seconds: from its start to its end, or to now.
         quiet_seconds: since its log last grew, so that alive is not read as progressing.
         waits_for: what it waits for: run ids, ``inbox``, ``children``, ``a thread``, ...
+        usage: what it has spent itself.
+        total_usage: what it and everything below it have spent.
     """
 
     run_id: str
@@ -37,6 +40,7 @@ class RunInfo:
     waits_for: tuple[str, ...] = ()
     waiting: int = 0
     usage: Usage = NO_USAGE
+    total_usage: Usage = NO_USAGE
 
     @property
     def is_live(self) -> bool:
@@ -53,11 +57,18 @@ class RunInfo:
         if self.is_live and self.quiet_seconds >= 1:
             parts.append(f"quiet for {self.quiet_seconds:.0f} s")
         spent = self.usage.input_tokens + self.usage.output_tokens
-        if spent:
-            parts.append(f"{spent} tokens")
-        if self.usage.cost:
-            parts.append(f"cost {self.usage.cost:.4f}")
+        total = self.total_usage.input_tokens + self.total_usage.output_tokens
+        if spent or total:
+            parts.append(f"{spent} tokens" + _in_all(spent, total, str))
+        if self.usage.cost or self.total_usage.cost:
+            said = _in_all(self.usage.cost, self.total_usage.cost, "{:.4f}".format)
+            parts.append(f"cost {self.usage.cost:.4f}{said}")
         return ", ".join(parts)
+
+
+def _in_all(own: float, total: float, written: Callable[[Any], str]) -> str:
+    """Say what is spent with everything below, where that is more."""
+    return f" ({written(total)} in all)" if total > own else ""
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from retinue.backends._inprocess.turn import BlockingTurn, Turn
 from retinue.backends._inprocess.view import TurnView
 from retinue.protocol import messages
 from retinue.protocol.agent import Kind
-from retinue.protocol.errors import InvalidAgent, RetinueError, ordinary, printable
+from retinue.protocol.errors import BudgetSpent, InvalidAgent, RetinueError, ordinary, printable
 from retinue.protocol.log import Cause, Ending
 from retinue.protocol.provider import OpenOrder, Outcome, TurnOrder, Work, Workplace
 from retinue.protocol.result import SCHEMA
@@ -28,6 +28,9 @@ class BehaviourDriver:
     """
 
     __slots__ = ("_closing", "_instance", "_left", "_live", "_open", "_workplace")
+
+    # It asks before each request to a model, and spends nothing otherwise.
+    reserves = True
 
     def __init__(self, opened: OpenOrder, workplace: Workplace) -> None:
         if opened.agent is None:
@@ -171,6 +174,8 @@ class BehaviourDriver:
             return messages.TurnEnded(turn, Ending.COMPLETED, captured.output, captured.structured)
         if is_stopped or self._workplace.stop_reason is not None:
             return messages.TurnEnded(turn, Ending.ABORTED)
+        if isinstance(error, BudgetSpent):
+            return messages.TurnEnded(turn, Ending.ERROR, (), None, str(error), error, error.reason)
         return messages.TurnEnded(
             turn, Ending.ERROR, (), None, f"{name} raised {printable(error)}", ordinary(error)
         )
