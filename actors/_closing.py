@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # How long a close may take, unless its caller says otherwise.
 CLOSE_SECONDS: Final = 10.0
 
+_UNCLOSED: Final = ("what the runs shared did not close in time",)
+
 
 class ClosableRuntime(RuntimeViews):
     """The part of a Runtime that ends it."""
@@ -58,11 +60,12 @@ class ClosableRuntime(RuntimeViews):
             self._closed.get(timeout=timeout)
             return
         with self._closing():
-            stuck = None
+            stuck, unclosed = None, _UNCLOSED
             with suppress(pykka.Timeout, Deadlock):
                 stuck = self._drain(timeout).get(timeout=timeout)
-                stuck += self._service.shared.close().get(timeout=timeout)
-            self._finish(stuck, timeout)
+            with suppress(pykka.Timeout, Deadlock):
+                unclosed = self._service.shared.close().get(timeout=self._patience(timeout))
+            self._finish(stuck, timeout, unclosed)
 
     async def aclose(self, timeout: float = CLOSE_SECONDS) -> None:
         """Do what ``close`` does, without blocking the loop."""
@@ -76,12 +79,14 @@ class ClosableRuntime(RuntimeViews):
             await self._closed
             return
         with self._closing():
-            stuck = None
+            stuck, unclosed = None, _UNCLOSED
             with suppress(TimeoutError, Deadlock):
                 async with asyncio.timeout(min(timeout, FOREVER)):
                     stuck = await self._drain(timeout)
-                    stuck += await self._service.shared.close()
-            self._finish(stuck, timeout)
+            with suppress(TimeoutError, Deadlock):
+                async with asyncio.timeout(self._patience(timeout)):
+                    unclosed = await self._service.shared.close()
+            self._finish(stuck, timeout, unclosed)
 
     def _must_be_outside(self, what: str, *, is_async: bool = False) -> None:
         scope = _context.CURRENT.get()
@@ -115,30 +120,37 @@ class ClosableRuntime(RuntimeViews):
             raise
         self._closed.resolve()
 
+    def _patience(self, timeout: float) -> float:
+        """Return how long what is over already may take to let go."""
+        return min(timeout, self._service.grace)
+
     def _drain(self, timeout: float) -> Reply[Any]:
         service = self._service
         if service.is_shut:  # somebody stopped the registry, as stop_all() does
             nothing = Reply[Any]()
             nothing.resolve(())
             return nothing
-        grace = min(service.grace, timeout)
+        grace = self._patience(timeout)
         service.dispatcher.hurry(grace)
         return service.ask_registry(messages.Drain(grace))
 
-    def _finish(self, stuck: tuple[str, ...] | None, timeout: float) -> None:
+    def _finish(
+        self, stuck: tuple[str, ...] | None, timeout: float, unclosed: tuple[str, ...] = ()
+    ) -> None:
         """
         End the dispatcher, and name what would not stop.
 
         Args:
             stuck: what the drain says would not stop; None when it did not answer in time.
+            unclosed: what of that which the runs shared did not close.
         """
         service = self._service
         service.is_shut = True
         # Threads that hold runs already named as stuck get no second grace.
-        patience = 0.0 if stuck or stuck is None else min(timeout, service.grace)
+        patience = 0.0 if stuck or stuck is None else self._patience(timeout)
         left = service.dispatcher.close(patience)
         unended = abandon(service)
-        names = dict.fromkeys((*service.still_lost(stuck or ()), *unended, *left))
+        names = dict.fromkeys((*service.still_lost(stuck or ()), *unended, *unclosed, *left))
         if names:
             raise NotQuiescent(f"{self.id}: closed, and {len(names)} would not stop", tuple(names))
 
