@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from retinue.protocol.errors import ContextOverflow, ModelFailed, ModelRefused, Transient
+from retinue.protocol.errors import ContextOverflow, ModelFailed, ModelRefused, Transient, printable
 
 KINDS: Final[Mapping[str, type[ModelFailed]]] = {
     "transient": Transient,
@@ -13,13 +13,14 @@ KINDS: Final[Mapping[str, type[ModelFailed]]] = {
     "refused": ModelRefused,
     "failed": ModelFailed,
 }
-_NAMES: Final = {kind: name for name, kind in KINDS.items()}
+_NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in KINDS.items()}
 
 
-def failure_to_json(error: ModelFailed) -> dict[str, Any]:
-    """Write a failure down; of a foreign subclass what the turn loop makes of it."""
-    kind = next(kind for kind in type(error).__mro__ if kind in _NAMES)
-    written: dict[str, Any] = {"kind": _NAMES[kind], "message": str(error)}
+def failure_to_json(error: Exception) -> dict[str, Any]:
+    """Write a failure down; what is none of ours is written as one that nothing helps."""
+    named = [_NAMES[kind] for kind in type(error).__mro__ if kind in _NAMES]
+    message = str(error) if named else printable(error)
+    written: dict[str, Any] = {"kind": (*named, "failed")[0], "message": message}
     if isinstance(error, Transient):
         written["retry_after"] = error.retry_after
     return written

@@ -114,7 +114,10 @@ class PydanticModel:
                 model_request_parameters=parameters_of(request),
                 instrument=False,
             )
-            async with asked as stream, aclosing(cast("AsyncGenerator[Any]", aiter(stream))) as events:
+            async with (
+                asked as stream,
+                aclosing(cast("AsyncGenerator[Any]", aiter(stream))) as events,
+            ):
                 async for event in events:
                     piece = _piece(event)
                     if piece is not None:
