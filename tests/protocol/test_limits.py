@@ -16,7 +16,7 @@ from retinue.protocol.limits import NO_LIMITS, Limits, Quota
 seconds = st.none() | st.floats(min_value=0, exclude_min=True)
 
 
-@pytest.mark.parametrize("name", ["live", "total"])
+@pytest.mark.parametrize("name", ["live", "total", "turns", "steps", "requests", "tokens"])
 @pytest.mark.parametrize("value", [-1, 1.0, 1.5, True, "3", math.nan])
 def test_a_count_is_a_whole_number(name: str, value: Any) -> None:
     """
@@ -24,6 +24,16 @@ def test_a_count_is_a_whole_number(name: str, value: Any) -> None:
     """
     with pytest.raises(InvalidLimit, match=f"{name}: expected a whole number from 0"):
         Limits(**{name: value})
+
+
+@pytest.mark.parametrize("value", [-0.1, math.nan, math.inf, True, "3", 1j])
+def test_a_cost_is_a_number_from_zero(value: Any) -> None:
+    """
+    What is no number is no limit, and None says that there is none.
+    """
+    with pytest.raises(InvalidLimit, match="cost: expected a number from 0"):
+        Limits(cost=value)
+    assert (0, 0.5) == (Limits(cost=0).cost, Limits(cost=0.5).cost)
 
 
 @pytest.mark.parametrize("name", ["start", "run"])
