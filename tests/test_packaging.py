@@ -19,7 +19,11 @@ PROJECT: Final[dict[str, Any]] = tomllib.loads(
 )["project"]
 HEAVY: Final = {"asyncio", "cattrs", "cloudpickle", "jsonschema", "msgspec", "sqlalchemy"}
 CORE: Final = "import attrs, loguru, pykka"
-BROUGHT_ALONG: Final = {"jsonschema_specifications", "referencing"}  # by jsonschema, since 4.18
+BROUGHT_ALONG: Final = {
+    "jsonschema_specifications",  # by jsonschema, since 4.18
+    "referencing",  # likewise
+    "anyio",  # by mcp
+}
 NEEDED_TO_START: Final = ("HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
 
 # Distributions whose import name is not their own in lower case, with underscores.

@@ -82,6 +82,11 @@ class TurnView:
         return self._open.agent
 
     @property
+    def workplace(self) -> Workplace:
+        """What the run may use of the runtime; for sources of tools, not for behaviours."""
+        return self._workplace
+
+    @property
     def agent_name(self) -> str:
         """The agent's name, for words about it."""
         return "" if self._open.agent is None else self._open.agent.name

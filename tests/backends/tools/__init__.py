@@ -1,0 +1,1 @@
+"""What agents that a model works for may use."""
