@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from retinue.protocol.content import Content, Message
+from retinue.protocol.content import Content, Message, Reasoning, Text, ToolCall
 from retinue.protocol.errors import ModelFailed
 from retinue.protocol.result import NO_USAGE, Usage
 
@@ -124,6 +124,41 @@ class Model(Protocol):
             ModelFailed: anything else; the same request fails again.
         """
         ...
+
+
+_SAID: Final = frozenset((Text, Reasoning, ToolCall))
+
+
+def check_answer(answer: Answer, model: str) -> Answer:
+    """
+    Take an answer that is what it should be.
+
+    Raises:
+        ModelFailed: content, usage or finish is something else; the model's author is told.
+    """
+    wrong = None
+    blocks: Any = answer.content
+    if not isinstance(blocks, tuple) or any(type(block) not in _SAID for block in blocks):
+        wrong = f"content: expected a tuple of Text, Reasoning and ToolCall, got {blocks!r:.80}"
+    elif not isinstance(answer.usage, Usage):
+        wrong = f"usage: expected Usage(...), got {answer.usage!r:.80}"
+    elif not isinstance(answer.finish, Finish):
+        wrong = f"finish: expected a Finish, got {answer.finish!r:.80}"
+    else:
+        for block in answer.content:
+            if isinstance(block, ToolCall):
+                wrong = wrong or _wrong_call(block)
+    if wrong is not None:
+        raise ModelFailed(f"{model}: an answer with {wrong}")
+    return answer
+
+
+def _wrong_call(call: ToolCall) -> str | None:
+    if not isinstance(call.call_id, str) or not isinstance(call.name, str):
+        return f"a tool call without id or name: {call!r:.80}"
+    if not isinstance(call.arguments, Mapping):
+        return f"arguments of {call.name}: expected a mapping, got {call.arguments!r:.80}"
+    return None
 
 
 def check_model(value: object) -> Model:

@@ -12,7 +12,14 @@ from retinue.backends._inprocess.gate import Gate
 from retinue.protocol import messages
 from retinue.protocol.content import Block, Content, Reasoning, Text
 from retinue.protocol.errors import ModelFailed, Transient
-from retinue.protocol.model import Answer, Model, ModelRequest, ReasoningDelta, TextDelta
+from retinue.protocol.model import (
+    Answer,
+    Model,
+    ModelRequest,
+    ReasoningDelta,
+    TextDelta,
+    check_answer,
+)
 from retinue.protocol.provider import Workplace
 from retinue.protocol.result import Usage
 
@@ -28,6 +35,7 @@ class Streaming:
 
     text: list[str] = attrs.field(factory=list[str])
     reasoning: list[str] = attrs.field(factory=list[str])
+    answer: Answer | None = None
 
     def visible(self) -> Content:
         """Return what a reader has seen by now; calls that are half there are not in it."""
@@ -85,29 +93,41 @@ class Asking:
 
     async def _stream(self, request: ModelRequest) -> Answer:
         seen = Streaming()
-        answer: Answer | None = None
         try:
-            stream: Any = self._model.stream(request)
-            async with aclosing(stream):
+            async with aclosing(self._opened(request)) as stream:
                 async for piece in stream:
-                    match piece:
-                        case TextDelta(text):
-                            seen.text.append(text)
-                            self._workplace.report(messages.Streamed(self._turn, text))
-                        case ReasoningDelta(text):
-                            seen.reasoning.append(text)
-                        case Answer():
-                            answer = piece
-                        case _:
-                            raise ModelFailed(
-                                f"{self._model.name}: streamed {type(piece).__name__}; expected"
-                                " TextDelta, ReasoningDelta or Answer"
-                            )
+                    self._take(piece, seen)
         except asyncio.CancelledError:
             self._workplace.report(
                 messages.Said(self._turn, seen.visible(), _ONE_REQUEST, is_interrupted=True)
             )
             raise
-        if answer is None:
+        if seen.answer is None:
             raise ModelFailed(f"{self._model.name}: its stream ended without an answer")
-        return answer
+        return seen.answer
+
+    def _opened(self, request: ModelRequest) -> Any:
+        stream: Any = self._model.stream(request)
+        if hasattr(stream, "__anext__") and hasattr(stream, "aclose"):
+            return stream
+        if asyncio.iscoroutine(stream):
+            stream.close()
+        raise ModelFailed(
+            f"{self._model.name}: stream() is to be an async generator function; it returned"
+            f" {type(stream).__name__}"
+        )
+
+    def _take(self, piece: object, seen: Streaming) -> None:
+        match piece:
+            case TextDelta(text):
+                seen.text.append(text)
+                self._workplace.report(messages.Streamed(self._turn, text))
+            case ReasoningDelta(text):
+                seen.reasoning.append(text)
+            case Answer() if seen.answer is None:
+                seen.answer = check_answer(piece, self._model.name)
+            case _:
+                raise ModelFailed(
+                    f"{self._model.name}: streamed {type(piece).__name__}; expected TextDelta or"
+                    " ReasoningDelta, and one Answer at the end"
+                )
