@@ -1,0 +1,116 @@
+"""Turns and steps are counted, whatever works in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from retinue.actors import Agent, Limits, Runtime
+from retinue.backends.models.scripted import Reply, ScriptedModel
+from retinue.backends.scripted import Hold, Return, Scripted, StepEdge
+from retinue.protocol.errors import BudgetSpent, NotDelivered
+from retinue.protocol.result import COMPLETED, MAX_TURNS
+from tests.actors.behaviours import WAYS, Steps, echo, ended, opened, started
+from tests.actors.budgets import virtual
+from tests.doubles import PATIENCE
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_a_behaviour_hears_at_a_step_edge_that_no_step_is_left(make: Any) -> None:
+    """
+    H37: cap 3, five needed: the third step is the last, and what was said is kept.
+    """
+    edges = {
+        "plain": _stepping_plainly,
+        "coroutine": _stepping_async,
+        "generator": _stepping,
+    }
+    with virtual() as runtime:
+        run = started(runtime, edges[make.__name__], limits=Limits(steps=3))
+        result = run.result.get()
+
+        assert (MAX_TURNS, "step 3") == (result.stop_reason, result.text)
+
+
+def _stepping_plainly(turn: Any) -> str:
+    for number in range(1, 6):
+        turn.say(f"step {number}")
+        turn.step()
+    return "whole"
+
+
+async def _stepping_async(turn: Any) -> str:
+    for number in range(1, 6):
+        turn.say(f"step {number}")
+        await turn.step()
+    return "whole"
+
+
+def _stepping(turn: Any) -> Steps:
+    for number in range(1, 6):
+        turn.say(f"step {number}")
+        yield from turn.step()
+    return "whole"
+
+
+def test_a_behaviour_may_return_what_it_has_when_no_step_is_left(runtime: Runtime) -> None:
+    """
+    It was told and handed over: that is an answer within the limit.
+    """
+
+    def careful(turn: Any) -> str:
+        done = 0
+        try:
+            while True:
+                done += 1
+                turn.step()
+        except BudgetSpent:
+            return f"{done} done"
+
+    result = ended(started(runtime, careful, limits=Limits(steps=2)))
+
+    assert (COMPLETED, "2 done") == (result.stop_reason, result.text)
+
+
+def test_a_resident_answers_as_many_prompts_as_it_has_turns(runtime: Runtime) -> None:
+    """
+    H37: the prompt after the last is answered max-turns, and the run is none the worse.
+    """
+    run = opened(runtime, echo, limits=Limits(turns=2))
+    answers = [run.ask(text).get(timeout=PATIENCE) for text in "abc"]
+
+    assert [COMPLETED, COMPLETED, MAX_TURNS] == [answer.stop_reason for answer in answers]
+    assert ["a", "b", ""] == [answer.text for answer in answers]
+    assert "limit of 2 turns is reached" in str(answers[2].diagnostic)
+    run.dispose().get(timeout=PATIENCE)
+    result = ended(run)
+    assert (MAX_TURNS, "b") == (result.stop_reason, result.text)
+
+
+def test_a_script_at_its_last_step_ends_with_the_reason() -> None:
+    """
+    H37: what leaves a driver as it came is read as what it is.
+    """
+    with virtual(providers=[Scripted([StepEdge(), StepEdge(), Return("whole")])]) as runtime:
+        result = runtime.start("scripted", "go", limits=Limits(steps=2)).get().result.get()
+
+        assert MAX_TURNS == result.stop_reason
+
+
+def test_a_step_that_a_steering_asks_for_is_not_taken_when_none_is_left(
+    runtime: Runtime,
+) -> None:
+    """
+    A turn that would end anyway keeps its answer; whoever steered is told (promise 5).
+    """
+    hold = Hold()
+    agent = Agent(model=ScriptedModel([Reply("whole", hold=hold)]))
+    run = started(runtime, agent, limits=Limits(steps=1))
+    assert hold.reached.wait(PATIENCE)
+    receipt = run.steer("and more")
+    hold.release()
+
+    assert (COMPLETED, "whole") == (ended(run).stop_reason, ended(run).text)
+    with pytest.raises(NotDelivered):
+        receipt.get(timeout=PATIENCE)
