@@ -7,7 +7,7 @@ first. Which of the two it is, is decided here, in one handler; the other become
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -18,6 +18,9 @@ from retinue.protocol.content import Form, Kind, Message, Text
 from retinue.protocol.inbox import Waiting
 from retinue.protocol.lifecycle import Phase
 from retinue.protocol.log import SealedTurn, Target, UserMessage
+
+if TYPE_CHECKING:
+    from retinue.actors._reply import Reply
 
 # JOB-6: so many turns in a row may begin because a child has ended, and for nothing else.
 NOTICE_TURNS: Final = 3
@@ -30,6 +33,9 @@ class Accounts(Delegation):
     #   held: the step edge of a turn that waits for its background children, and its asker
     #   told: the ids of children whose text the run has been given
     __slots__ = ("held", "told")
+
+    held: tuple[messages.StepEdge, Reply[Any] | None] | None
+    told: set[str]
 
     def on_notice(self, order: messages.Notice) -> None:
         """Take the account of how a child ended at the next step, waking where it is new."""
@@ -45,10 +51,9 @@ class Accounts(Delegation):
         self._add(Target.NEXT_STEP, item)
 
     def _told(self) -> set[str]:
-        told: set[str] | None = getattr(self, "told", None)
-        if told is None:
-            told = self.told = set[str]()
-        return told
+        if not hasattr(self, "told"):
+            self.told = set[str]()
+        return self.told
 
     def _woke_for_notices(self) -> bool:
         """Whether the last turns were about ends of children alone, as many as may be."""
@@ -121,9 +126,9 @@ class Accounts(Delegation):
         super().on_child_ended(order)
         self.look_again()
 
-    def on_wrap_up(self, order: messages.WrapUp) -> bool:
+    def on_wrap_up(self, _: messages.WrapUp) -> bool:
         """Ask the open turn to finish with what it has; it waits for nobody any more."""
-        is_open = super().on_wrap_up(order)
+        is_open = super().on_wrap_up(_)
         self.look_again()
         return is_open
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from retinue.protocol.content import Content
     from retinue.protocol.delegation import Limits
     from retinue.protocol.log import Cause, Log
+    from retinue.protocol.provider import Provider
     from retinue.protocol.result import RunResult, StopReason, Usage
 
 _ALPHABET: Final = string.ascii_lowercase + string.digits
@@ -124,13 +125,18 @@ class Service:
 
     def inherits_context(self, provider: str) -> bool:
         """Whether children of that provider begin with their parent's turns."""
-        found = self._providers.peek(provider)
+        found = self.provider_named(provider)
+        return found is not None and found.inherits_context
+
+    def provider_named(self, name: str) -> Provider | None:
+        """Return what a start on *name* would get now, importing a known one; else None."""
+        found = self._providers.peek(name)
         if found is None:
             try:
-                found = self._providers.get(provider)
+                found = self._providers.get(name)
             except Exception:  # noqa: BLE001 - the registry meets it again, and refuses the start
-                return False
-        return found.inherits_context
+                return None
+        return found
 
     def turn_outcome(
         self, log: Log, fact: messages.TurnEnded, cause: Cause | None
@@ -232,7 +238,7 @@ class Service:
             reply = self._send(ref, messages.Delegate(request, ticket, turn, prefix))
         else:
             admit = messages.Admit(
-                request, ticket, prefix=prefix, path=(ticket.number,), policy=self.policy
+                request, ticket, prefix=prefix, place=((), ticket.number), policy=self.policy
             )
             origin = request.features.origin
             if origin is not None:

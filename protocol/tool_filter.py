@@ -93,6 +93,11 @@ def check_tool_filter(value: object, agent: Agent | None) -> ToolFilter:
     return given
 
 
+def check_shape(value: object) -> None:
+    """Refuse what is no filter, or an empty one, whoever's tools it is about."""
+    _listed(value)
+
+
 def kept_tools(
     own: object, ceiling: ToolFilter | None, agent: Agent | None, provider: Provider
 ) -> ToolFilter | None:
@@ -149,30 +154,40 @@ def check_names(named: Iterable[str], known: Sequence[str]) -> None:
 
 def check_companions(kept: ToolFilter, tools: Iterable[Any]) -> None:
     """Refuse a filter that keeps a tool without its companions; raises InvalidToolFilter."""
-    own = [item for item in tools if isinstance(item, Tool)]
-    known = {item.name for item in own}
-    for item in own:
-        if not kept.keeps(item.name):
+    listed = list(tools)
+    known = set(names_of(listed))
+    for own, companions in _companions(listed).items():
+        if not kept.keeps(own):
             continue
-        lost = [name for name in item.companions if name in known and not kept.keeps(name)]
+        lost = [name for name in companions if name in known and not kept.keeps(name)]
         if lost:
             raise InvalidToolFilter(
-                f"{item.name!r} is kept and {', '.join(lost)} is not: they belong together, since"
-                f" what {item.name!r} begins could not be looked after; keep all of them, or"
-                f" deny {item.name!r} too"
+                f"{own!r} is kept and {', '.join(lost)} is not: they belong together, since"
+                f" what {own!r} begins could not be looked after; keep all of them, or"
+                f" deny {own!r} too"
             )
+
+
+def _companions(tools: Iterable[Any]) -> dict[str, tuple[str, ...]]:
+    """Return which tools belong to which; a source may say so of its own beforehand."""
+    found: dict[str, tuple[str, ...]] = {}
+    for item in tools:
+        if isinstance(item, Tool):
+            found[item.name] = item.companions
+        else:
+            found.update(getattr(item, "companions", {}))
+    return found
 
 
 def _with_companions(
     allow: tuple[str, ...], deny: tuple[str, ...], tools: Iterable[Any]
 ) -> tuple[str, ...]:
-    own = {item.name: item for item in tools if isinstance(item, Tool)}
+    own, known = _companions(tools), set(names_of(tools))
     kept = dict.fromkeys(allow)
     to_visit = [name for name in allow if name not in deny]
     while to_visit:
-        item = own.get(to_visit.pop())
-        for name in () if item is None else item.companions:
-            if name in own and name not in kept:
+        for name in own.get(to_visit.pop(), ()):
+            if name in known and name not in kept:
                 kept[name] = None
                 to_visit.append(name)
     return tuple(kept)

@@ -67,10 +67,20 @@ class Toolbox:
                 if self._keeps(tool) and (tool.is_offered is None or tool.is_offered(turn)):
                     tools.setdefault(tool.name, tool)
         self._check_filter(names)
+        self.sections = self._guidance(turn, tools)
         if self.long:
             tools[READ_RESULT] = self.long.tool
         self._offered = tools
         return dict(tools)
+
+    def _guidance(self, turn: Any, tools: Mapping[str, Tool]) -> tuple[str, ...]:
+        """Return what sources say of the tools that are left of theirs (TOOL-18)."""
+        said = [
+            item.guidance(turn, tools)
+            for item in self._agent.tools
+            if not isinstance(item, Tool) and hasattr(item, "guidance")
+        ]
+        return tuple([text for text in said if text])
 
     def _check_filter(self, names: list[str]) -> None:
         kept = self._filter
