@@ -28,6 +28,7 @@ class Loopback:
         self.heard: Final[list[dict[str, Any]]] = []
         self.paths: Final[list[str]] = []
         self.keys: Final[list[str]] = []
+        self.connections = 0
         self.has_streamed: Final = threading.Event()
         self.was_left: Final = threading.Event()
 
@@ -41,6 +42,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = PATIENCE  # a connection that a client forgets does not hold up the end
     loopback: Loopback
+
+    def setup(self) -> None:
+        """Count the connection."""
+        super().setup()
+        self.loopback.connections += 1
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
