@@ -193,7 +193,7 @@ class Admission(Budgets):
         child = RunActor(self.service, number, provider, request, result)
         ref: RunRef = child.ref
         ref.parent, ref.depth, ref.owner_turn = admit.parent, admit.depth, admit.turn
-        ref.cap, child.path = cap, admit.path
+        ref.cap, child.place = cap, admit.place
         child.policy = dict(admit.policy) if admit.policy else None
         child.order = OpenOrder(
             ref.run_id,

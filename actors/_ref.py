@@ -11,6 +11,7 @@ from retinue.actors._mailbox import BOUND, PYKKA_MESSAGES, Mailbox
 from retinue.protocol import messages
 from retinue.protocol.content import BLOCK_TYPES, USER_PROMPT, Message, as_content
 from retinue.protocol.errors import AskCycle, BadMessage, Closing, MailboxFull
+from retinue.protocol.lifecycle import Phase
 from retinue.protocol.result import NO_USAGE
 
 if TYPE_CHECKING:
@@ -112,6 +113,18 @@ class RunRef(Mailbox):
                 # Seen at the next step edge even before the actor has come to the message.
                 self.has_mail = True
         return message
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the run waits for messages and has none: its end loses no work (H31)."""
+        actor = self.actor
+        return (
+            actor is not None
+            and actor.life.phase is Phase.IDLE
+            and self.queue is None
+            and not actor.has_waiting
+            and self.first_child is None
+        )
 
     def unload(self, count: int = 1) -> None:
         """Note that *count* bounded messages wait no more."""

@@ -72,7 +72,7 @@ class Delegation(TurnWork):
             self._ref.quota,
             prefix,
             policy,
-            (*self.path, self.started),
+            (self.place, self.started),
             turn,
             self._ceiling(request.features.tool_rules),
         )
@@ -163,20 +163,20 @@ class Delegation(TurnWork):
         return any(entry.turn for entry in (self.tickets or {}).values())
 
     def live_turn_children(self) -> tuple[str, ...]:
-        """Return the ids of the live children that belong to a turn, oldest first."""
+        """Return the ids of the children at work that belong to a turn, oldest first."""
         return self._live_ids(turn_only=True)
 
     def _live_ids(self, *, turn_only: bool) -> tuple[str, ...]:
         live = [
             child.run_id
             for child in self._ref.children()
-            if (child.owner_turn or not turn_only) and not child.is_settled
+            if (child.owner_turn or not turn_only) and not child.is_settled and not child.is_idle
         ]
         live.reverse()
         return tuple(live)
 
     def live_children(self) -> tuple[str, ...]:
-        """Return the ids of all live children, oldest first."""
+        """Return the ids of all children that are at work, oldest first."""
         return self._live_ids(turn_only=False)
 
     def stop_turn_children(self) -> None:

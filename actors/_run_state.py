@@ -58,7 +58,7 @@ class RunState(LightActor):
         "log",
         "maintenance",
         "order",
-        "path",
+        "place",
         "policy",
         "provider",
         "refusal",
@@ -101,7 +101,9 @@ class RunState(LightActor):
         self.driver_state = ""
         self.inline = False
         self.order: OpenOrder | None = None
-        self.path: tuple[int, ...] = ()
+        # Its parent's place and which child of it this is: a link, not a list, so that a
+        # chain of n runs keeps n of them.
+        self.place: Any = ()
         self.policy: dict[str, Any] | None = None
         self.facts: list[Any] = []
         self.tickets: dict[int, Any] | None = None
@@ -126,6 +128,21 @@ class RunState(LightActor):
     def now(self) -> float:
         """The runtime's clock."""
         return float(self._ref.dispatcher.clock.now())
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The run's place in its tree, as numbers from the root's on."""
+        numbers: list[int] = []
+        place: Any = self.place
+        while place:
+            numbers.append(place[1])
+            place = place[0]
+        return tuple(reversed(numbers))
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether messages wait in one of the two lists."""
+        return self.inbox is not None and bool(len(self.inbox))
 
     @property
     def is_over(self) -> bool:

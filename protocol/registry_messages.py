@@ -53,7 +53,7 @@ class Admit:
     quota: Quota | None = None
     prefix: log.Seed | None = None
     policy: tuple[tuple[str, Any], ...] = ()
-    path: tuple[int, ...] = ()
+    place: Any = ()
     turn: int = 0
     ceiling: ToolFilter | None = None
 
