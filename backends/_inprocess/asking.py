@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -27,6 +28,22 @@ from retinue.protocol.result import Usage
 TRIES: Final = 6
 
 _ONE_REQUEST: Final = Usage(requests=1)
+
+
+def tries_of(options: Mapping[str, Any]) -> int:
+    """
+    Return how many requests one answer may take: the option ``tries``, 6 without it.
+
+    Raises:
+        ModelFailed: it is no whole number from 1.
+    """
+    tries = options.get("tries", TRIES)
+    if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
+        raise ModelFailed(
+            f"option tries: expected a whole number from 1, the first request included;"
+            f" got {tries!r}"
+        )
+    return tries
 
 
 @attrs.define
@@ -83,7 +100,9 @@ class Asking:
                         f"{self._model.name}: no answer after {attempt} requests: {problem}"
                     ) from problem
                 self._workplace.report(messages.Retried(self._turn, str(problem)))
-            except ModelFailed:
+            except asyncio.CancelledError:
+                raise  # counted with what was visible
+            except BaseException:
                 self._spent()
                 raise
 

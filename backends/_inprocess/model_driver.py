@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retinue.backends._inprocess.asking import tries_of
 from retinue.backends._inprocess.calling import Calling
 from retinue.backends._inprocess.driver import BehaviourDriver
 from retinue.backends._inprocess.model_loop import ModelLoop
@@ -33,6 +34,7 @@ class ModelDriver(BehaviourDriver):
     def __init__(self, opened: OpenOrder, workplace: Workplace) -> None:
         super().__init__(opened, workplace)
         assert opened.agent is not None
+        tries_of(opened.options)  # a start that could not work is refused
         named = opened.options.get("model")
         self._model: Model | None = None if named is None else as_model(named, workplace)
         self._toolbox = Toolbox(opened.agent, opened.tool_filter)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from retinue.backends._inprocess.asking import Asking
+from retinue.backends._inprocess.asking import Asking, tries_of
 from retinue.backends._inprocess.batch import Batch, Called
 from retinue.backends._inprocess.calling import Calling
 from retinue.backends._inprocess.prompt import instructions, shown
@@ -67,7 +67,7 @@ class ModelLoop:
         self._toolbox = toolbox
         self._calling = calling
         self._structured = None if schema is None else Structured(schema)
-        self._asking = Asking(model, turn.number, workplace)
+        self._asking = Asking(model, turn.number, workplace, tries_of(turn.options))
         self._history: tuple[Message, ...] = turn.history
         self._conversation: list[Message] = list(turn.messages)
         self._step = 1
