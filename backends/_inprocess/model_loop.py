@@ -93,8 +93,9 @@ class ModelLoop:
             calls = [block for block in answer.content if type(block) is ToolCall]
             if calls:
                 await self._call(calls, tools)
-            if self._is_out_of_tries():
-                return self._short_of_schema()
+            settled = self._settled()
+            if settled is not None:
+                return settled
             is_last = not calls or self._concluded is not None or self._has_wrapped_up
             if not await self._edge(is_last=is_last):
                 end = self._end()
@@ -203,9 +204,20 @@ class ModelLoop:
             return TurnEnded(turn, Ending.COMPLETED, _content(output))
         return TurnEnded(turn, Ending.COMPLETED)
 
-    def _is_out_of_tries(self) -> bool:
+    def _settled(self) -> TurnEnded | None:
+        """
+        Say how the turn ended where its result is decided: captured, or given up.
+
+        A capture spends no further request: steering that waits is told that nobody took it
+        (STR-2, STR-22, RUN-20).
+        """
         structured = self._structured
-        return structured is not None and structured.bad_tries >= self._agent.schema_tries
+        if structured is None:
+            return None
+        if structured.captured is not None:
+            return self._end()
+        is_out_of_tries = structured.bad_tries >= self._agent.schema_tries
+        return self._short_of_schema() if is_out_of_tries else None
 
     def _short_of_schema(self) -> TurnEnded:
         assert self._structured is not None

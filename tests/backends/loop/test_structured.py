@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypedDict
 
 import attrs
@@ -9,6 +10,7 @@ import pytest
 
 from retinue.actors import DeterministicDispatcher, Runtime, Tool
 from retinue.protocol.content import ToolResult
+from retinue.protocol.errors import NotDelivered
 from retinue.protocol.model import Answer
 from retinue.protocol.result import ABORTED, COMPLETED
 from retinue.protocol.tool import Guard
@@ -178,23 +180,40 @@ def test_a_pydantic_model_comes_back_as_its_instance(runtime: Runtime) -> None:
     assert town(name="Rome", people=3) == result.structured
 
 
-def test_a_cancel_after_the_capture_still_carries_the_value(
-    runtime: Runtime, dispatcher: DeterministicDispatcher
-) -> None:
+@pytest.mark.parametrize("moment", range(20))
+def test_a_cancel_after_the_capture_still_carries_the_value(moment: int) -> None:
     """
-    RES-16: the value was committed, whatever the stop reason.
+    RES-16: wherever the cancel strikes, a value that was committed is in the result.
     """
-    answer = calls(("a", "structured_output", GOOD))
-    model = Talker(answer, "on and on")
-    run: Any = started(runtime, city(model))
-    run.steer("and another thing")
-    dispatcher.run_until_idle()
-    assert 2 == len(model.requests), "steering had it go on for a step"
+    dispatcher = DeterministicDispatcher(2)
+    with Runtime(dispatcher=dispatcher) as runtime:
+        run = started(runtime, city(Talker(gives(GOOD))))
+        dispatcher.inject(dispatcher.steps + moment, partial(run.cancel, "enough"))
 
-    run.cancel("enough")
-    result = run.result.get()
+        result = run.result.get()
 
-    assert (ABORTED, GOOD) == (result.stop_reason, result.structured)
+        is_captured = 'r0: {"recorded": true}' in told(run)
+        assert (GOOD if is_captured else None) == result.structured
+        assert result.stop_reason in {ABORTED, COMPLETED}
+        assert is_captured or ABORTED == result.stop_reason
+
+
+def test_steering_after_a_capture_is_not_taken_and_told_so(runtime: Runtime) -> None:
+    """
+    STR-22, RUN-20: nothing that waits has the turn spend another request; its sender hears.
+    """
+    receipts: list[Any] = []
+
+    def answer(_: Any) -> Answer:
+        """Be steered while the result is given."""
+        receipts.append(run.steer("and another thing"))
+        return gives(GOOD)
+
+    run: Any = started(runtime, city(Talker(answer)))
+
+    assert GOOD == run.result.get().structured
+    with pytest.raises(NotDelivered):
+        receipts[0].get()
 
 
 def test_two_children_have_each_its_own_schema(runtime: Runtime) -> None:
