@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from retinue.actors._dispatcher import FOREVER
@@ -108,14 +108,14 @@ class BudgetWork(InboxWork):
         """
         Tell the run at its next step that little is left.
 
-        It wakes nobody, keeps no turn from its end, and lapses with the turn. Between two
-        turns it waits outside of the inbox, where it would be work that was dropped.
+        It wakes nobody, keeps no turn from its end, and lapses with the turn; the next one
+        then begins with it. Between two turns it waits outside of the inbox, where it would
+        be work that was dropped.
         """
         if self.life.phase is not Phase.WORKING:
             self.warnings = (*self.warnings, text)
             return
         self._put_warning(text)
-        self._ref.has_mail = True
         steer = getattr(self.driver, "steer", None)
         if steer is not None:
             self.at_driver(steer)
@@ -125,6 +125,12 @@ class BudgetWork(InboxWork):
         message = Message((Text(text),), source)
         item = Waiting(message, None, None, wakes=False, lapses=True, counts=False)
         self.the_inbox().add(Target.NEXT_STEP, item, self.now)
+
+    def keep_warnings(self, lapsed: Sequence[Waiting]) -> None:
+        """Keep for the next turn what came too late for this one."""
+        for item in lapsed:
+            if item.message.source.form is Form.WARNING:
+                self.warnings += (item.message.text,)
 
     def _give_warnings(self) -> None:
         texts, self.warnings = self.warnings, ()

@@ -184,6 +184,7 @@ class TurnWork(StepWork):
         if self.inbox is not None:
             lapsed = self.left(self.inbox.lapse(now))
             self._answer_receipts(lapsed, None)
+            self.keep_warnings(lapsed)
         is_aborted = fact.ending is Ending.ABORTED
         cause = (self.cause or Cause.USER) if is_aborted else None
         error = fact.diagnostic if fact.ending is Ending.ERROR else None

@@ -31,6 +31,7 @@ def test_a_behaviour_hears_at_a_step_edge_that_no_step_is_left(make: Any) -> Non
         result = run.result.get()
 
         assert (MAX_TURNS, "step 3") == (result.stop_reason, result.text)
+        assert str(result.diagnostic).startswith(f"{run.id}: the limit of 3 steps is reached")
 
 
 def _stepping_plainly(turn: Any) -> str:

@@ -199,6 +199,17 @@ def test_a_request_that_is_sent_again_counts_again() -> None:
         assert (BUDGET, 3) == (result.stop_reason, result.usage.requests)
 
 
+def test_an_answer_that_took_two_requests_counts_as_two() -> None:
+    """
+    A model that sends more than it is asked for says so, and that is what counts.
+    """
+    with virtual() as runtime:
+        agent = working(9, Usage(1, 1, 2))
+        result = started(runtime, agent, limits=Limits(requests=5)).result.get()
+
+        assert (BUDGET, "step 3", 6) == (result.stop_reason, result.text, result.usage.requests)
+
+
 @pytest.mark.parametrize("name", ["live", "total", "turns", "steps"])
 def test_a_run_counts_itself(runtime: Runtime, name: str) -> None:
     """

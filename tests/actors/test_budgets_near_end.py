@@ -97,9 +97,25 @@ def test_a_warning_keeps_no_turn_from_its_end_and_is_nobodys_loss() -> None:
 
         assert (COMPLETED, 4) == (result.stop_reason, result.usage.requests)
         assert [] == warnings(run)
-        assert [] == [event for event in events if isinstance(event, Undelivered)]
-        lapsed = [event for event in run.transcript() if isinstance(event, Spliced)][-1]
-        assert lapsed.cancelled
+        assert [True] == [event.cancelled for event in _spliced(run)[-1:]]
+    assert [] == [event for event in events if isinstance(event, Undelivered)]
+
+
+def _spliced(run: Run) -> list[Spliced]:
+    return [event for event in run.transcript() if isinstance(event, Spliced)]
+
+
+def test_a_warning_that_came_too_late_for_a_turn_is_heard_in_the_next() -> None:
+    """
+    Once per limit means heard once, and not lost once.
+    """
+    with virtual() as runtime:
+        run = opened(runtime, working(4), limits=Limits(requests=5))
+        run.ask("go").get()
+        assert [] == warnings(run)
+        run.ask("go on").get()
+
+        assert 1 == len(warnings(run))
 
 
 def test_a_run_is_told_when_a_fifth_of_its_time_is_left(timed: Runtime, clock: ManualClock) -> None:
@@ -118,7 +134,7 @@ def test_a_run_is_told_when_a_fifth_of_its_time_is_left(timed: Runtime, clock: M
     assert hold.reached.wait(PATIENCE)
     clock.advance(7.9)
     timed.tree()
-    assert not run.ref.has_mail
+    assert [] == _spliced(run)[2:], "so far there was only its prompt"
     clock.advance(0.1)
     timed.tree()
     hold.release()
@@ -134,6 +150,8 @@ def test_an_idle_run_is_told_of_its_time_with_its_next_prompt(
     It is not woken for it; a run that gets no other prompt has lost nothing by it.
     """
     notes: list[str] = []
+    events: list[Any] = []
+    timed.subscribe(events.append)
 
     def behaviour(turn: Any) -> str:
         notes.extend(message.text for message in turn.messages[:-1])
@@ -148,6 +166,8 @@ def test_an_idle_run_is_told_of_its_time_with_its_next_prompt(
     clock.advance(2.0)
 
     assert [COMPLETED, COMPLETED] == [ended(run).stop_reason for run in runs]
+    timed.tree()
+    assert [] == [event for event in events if isinstance(event, Undelivered)]
     assert ["Near a limit: 2 of 10 seconds left"] == [note.partition(",")[0] for note in notes]
 
 
