@@ -9,6 +9,7 @@ from retinue.actors._clock import ManualClock, RealClock
 from retinue.actors._deterministic import DeterministicDispatcher
 from retinue.actors._reply import Reply
 from retinue.actors._thread_dispatcher import ThreadDispatcher
+from retinue.actors.ask_user import ask_user
 from retinue.actors.handle import (
     Cancellation,
     Run,
@@ -17,18 +18,25 @@ from retinue.actors.handle import (
     SupportsSteer,
 )
 from retinue.actors.runtime import Runtime
-from retinue.protocol.agent import Agent, Tool, ToolFilter, agent
+from retinue.protocol.agent import Agent, Guard, Tool, ToolFilter, agent, tool
+from retinue.protocol.approval import Question
 from retinue.protocol.delegation import Capabilities, Limits
+from retinue.protocol.errors import ToolFailed
 from retinue.protocol.result import NotStarted, RunResult, TurnResult, Unfinished
+from retinue.protocol.tool import Ask, Conclude
 
 __all__ = [
     "Agent",
+    "Ask",
     "Cancellation",
     "Capabilities",
+    "Conclude",
     "DeterministicDispatcher",
+    "Guard",
     "Limits",
     "ManualClock",
     "NotStarted",
+    "Question",
     "RealClock",
     "Reply",
     "Run",
@@ -39,10 +47,13 @@ __all__ = [
     "SupportsSteer",
     "ThreadDispatcher",
     "Tool",
+    "ToolFailed",
     "ToolFilter",
     "TurnResult",
     "Unfinished",
     "agent",
+    "ask_user",
+    "tool",
 ]
 
 # As a guest we are silent until the host says logger.enable("retinue").

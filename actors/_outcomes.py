@@ -26,6 +26,7 @@ from retinue.protocol.result import (
     Usage,
     bounded_diagnostic,
 )
+from retinue.protocol.tool_filter import CEILING
 from retinue.protocol.tree import RunInfo
 
 if TYPE_CHECKING:
@@ -163,7 +164,14 @@ def describe(ref: RunRef) -> RunInfo:
         0 if actor is None or actor.inbox is None else len(actor.inbox),
         NO_USAGE if actor is None or actor.log is None else usage_of(actor.log.own()),
         ref.spent,
+        "" if actor is None else _tools(actor),
     )
+
+
+def _tools(actor: RunActor) -> str:
+    kept = None if actor.order is None else actor.order.tool_filter
+    rules = actor.ref.request.features.tool_rules
+    return "" if kept is None else f"{rules or CEILING}: {kept.words()}"
 
 
 def waits_for(actor: RunActor) -> tuple[str, ...]:

@@ -58,11 +58,13 @@ class Verdict:
     approver: Approver | None = None
 
 
-def verdict(policy: Mapping[str, Any] | None, approver: Approver | None, depth: int) -> Verdict:
+def verdict(
+    policy: Mapping[str, Any] | None, approver: Approver | None, *, is_delegated: bool
+) -> Verdict:
     """Read top to bottom: what the run's policies say of a call that needs approval."""
     choice = (policy or {}).get(APPROVAL)
     if choice is None:
-        choice = ASK if approver is not None and depth == 0 else NEVER
+        choice = ASK if approver is not None and not is_delegated else NEVER
     if choice == ALWAYS:
         return Verdict(True, "policy always")
     if choice == NEVER:

@@ -2,7 +2,7 @@
 The parameters of a function: their types, defaults and words, and which one is the turn's.
 
 A parameter annotated with Turn or BlockingTurn is given the turn, and so is a first one
-called ``turn`` that has no annotation, or Any. A model sees neither.
+called ``turn`` that has no annotation, or Any or object. A model sees neither.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from retinue.protocol.payload import payload_violations
 
 _TURNS: Final = frozenset(("Turn", "BlockingTurn"))
 _EMPTY: Final = inspect.Parameter.empty
+# Annotations that say nothing.
+_ANYTHING: Final = (_EMPTY, Any, object, "Any", "typing.Any", "object")
 
 
 @attrs.frozen
@@ -130,7 +132,7 @@ def _check_kinds(listed: Sequence[inspect.Parameter], *, is_typed: bool) -> None
 
 def _is_turn(item: inspect.Parameter, *, is_first: bool) -> bool:
     note = item.annotation
-    if note is _EMPTY or note is Any or note in {"Any", "typing.Any"}:
+    if note in _ANYTHING:
         return is_first and item.name == "turn"
     if isinstance(note, str):
         return note.rpartition(".")[2].strip() in _TURNS
@@ -166,7 +168,7 @@ def _parameter(item: inspect.Parameter, hint: Any, told: str) -> Parameter:
         hint = hint.__origin__ if not kept else typing.Annotated[(hint.__origin__, *kept)]
     schema: dict[str, Any] = {}
     reader = None
-    if hint is not Any:
+    if hint is not Any and hint is not object:
         reader = _reader(item.name, hint)
         schema = dict(reader.json)
     if told:

@@ -23,6 +23,8 @@ class RunInfo:
         waits_for: what it waits for: run ids, ``inbox``, ``children``, ``a thread``, ...
         usage: what it has spent itself.
         total_usage: what it and everything below it have spent.
+        tools: what its tool filter keeps, and whether its parent's is in that (``ceiling``)
+            or not (``own``); empty without a filter, and for runs that ended.
     """
 
     run_id: str
@@ -41,6 +43,7 @@ class RunInfo:
     waiting: int = 0
     usage: Usage = NO_USAGE
     total_usage: Usage = NO_USAGE
+    tools: str = ""
 
     @property
     def is_live(self) -> bool:
@@ -54,6 +57,8 @@ class RunInfo:
         parts = [f"{self.run_id} {title} [{state}] {self.seconds:.1f} s"]
         if self.is_live and self.waits_for:
             parts.append("waits for " + ", ".join(self.waits_for))
+        if self.tools:
+            parts.append(f"tools {self.tools}")
         if self.is_live and self.quiet_seconds >= 1:
             parts.append(f"quiet for {self.quiet_seconds:.0f} s")
         spent = self.usage.input_tokens + self.usage.output_tokens

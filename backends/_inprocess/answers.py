@@ -84,6 +84,9 @@ def _plain(value: Any) -> Any:
 
 def error_text(error: BaseException) -> str:
     """Return an error's name and message, and nothing of where it came from (TOOL-31)."""
+    cause = error.__cause__
+    if cause is not None and not isinstance(cause, Exception):
+        error = cause  # it came from a thread, wrapped so that it does no harm
     try:
         said = str(error)
     except BaseException:  # noqa: BLE001 - a message is foreign code

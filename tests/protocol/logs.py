@@ -7,6 +7,8 @@ from typing import Final
 from retinue.protocol.accounting import stop_reason_one_shot, stop_reason_resident
 from retinue.protocol.content import Block, Message, Text, ToolCall, ToolResult
 from retinue.protocol.log import (
+    ApprovalAsked,
+    ApprovalGiven,
     AssistantMessage,
     Cause,
     Ending,
@@ -76,6 +78,16 @@ def called(turn: int, step: int, call_id: str = "c1") -> ToolCalled:
 def returned(turn: int, step: int, call_id: str = "c1", *, synthetic: bool = False) -> ToolReturned:
     """A call was answered."""
     return ToolReturned(turn, step, ToolResult(call_id, f"result of {call_id}"), synthetic, T)
+
+
+def asked(turn: int, step: int, call_id: str = "c1") -> ApprovalAsked:
+    """A call needs approval."""
+    return ApprovalAsked(turn, step, call_id, "may I?", T)
+
+
+def decided(turn: int, step: int, call_id: str = "c1", *, is_allowed: bool = True) -> ApprovalGiven:
+    """Somebody decided on that."""
+    return ApprovalGiven(turn, step, call_id, is_allowed, "approver", T)
 
 
 def step(turn: int, number: int, *inside: Event) -> list[Event]:

@@ -18,8 +18,10 @@ from retinue.protocol.log import (
 from tests.protocol.logs import (
     T,
     answered,
+    asked,
     called,
     claimed,
+    decided,
     dropped,
     heard,
     inserted,
@@ -40,6 +42,9 @@ OPEN_STEP: list[Event] = [*OPEN_TURN, StepStarted(1, 1, T)]
 PENDING_CALL: list[Event] = [*OPEN_STEP, called(1, 1)]
 
 
+SECOND_STEP: list[Event] = [*PENDING_CALL, StepFinished(1, 1, T), StepStarted(1, 2, T)]
+
+
 LEGAL: dict[str, list[Event]] = {
     "nothing at all": [],
     "a turn with no step (LOG-9)": turn(1),
@@ -53,6 +58,16 @@ LEGAL: dict[str, list[Event]] = {
         TurnStarted(1, T),
         claimed(),
         heard("q"),
+    ],
+    "a call that two guards want approved, one after the other (POL-5)": [
+        *PENDING_CALL,
+        asked(1, 1),
+        decided(1, 1),
+        asked(1, 1),
+        decided(1, 1, is_allowed=False),
+        returned(1, 1),
+        StepFinished(1, 1, T),
+        turn(1)[-1],
     ],
     "several turns and steps": [
         *turn(1, *step(1, 1, said("a")), *step(1, 2, said("b"))),
@@ -178,6 +193,15 @@ ILLEGAL: list[tuple[str, list[Event], Event, str]] = [
         OPEN_TURN,
         returned(2, 1, synthetic=True),
         "outside turn 2",
+    ),
+    ("approval of no call", OPEN_STEP, asked(1, 1), "approval is asked for c1, which is not"),
+    ("approval of a call of before", SECOND_STEP, asked(1, 2), "which is not pending"),
+    ("a decision on nothing", PENDING_CALL, decided(1, 1), "is given for c1, and was not asked"),
+    (
+        "an undecided question (POL-5)",
+        [*PENDING_CALL, asked(1, 1), returned(1, 1), StepFinished(1, 1, T)],
+        turn(1)[-1],
+        "without a decision on c1",
     ),
     ("a splice that does not fit (INB-19)", [], claimed(), "does not fit into next-turn"),
     ("a splice of nothing (INB-4)", [], inserted(Target.NEXT_STEP, 0), "changes nothing"),

@@ -10,8 +10,10 @@ from retinue.protocol.agent import Agent
 from retinue.protocol.content import ToolResult
 from retinue.protocol.invariants import violations
 from retinue.protocol.log import ToolReturned
-from tests.backends.loop.models import Talker, calls, says
+from tests.backends.loop.models import HOUR, Talker, calls, says
 from tests.doubles import PATIENCE
+
+DAY = 24 * HOUR
 
 
 def caller(*named: tuple[str, dict[str, Any]]) -> Talker:
@@ -38,7 +40,9 @@ def used(
 
 def ended(run: Run) -> RunResult:
     """Wait for a run, and insist that its log is sound and balanced."""
-    result: RunResult = run.result.get(timeout=4 * PATIENCE)
+    # In virtual time patience costs nothing.
+    seconds = DAY if run.ref.dispatcher.is_deterministic else 4 * PATIENCE
+    result: RunResult = run.result.get(timeout=seconds)
     assert () == violations(run.transcript())
     return result
 
