@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,3 +18,9 @@ def make_server() -> Iterator[Loopback]:
     """Give a server of models on this machine."""
     with serving() as loopback:
         yield loopback
+
+
+@pytest.fixture(name="tape")
+def make_tape(tmp_path: Path) -> Path:
+    """Name a tape that is not there yet."""
+    return tmp_path / "tape.jsonl"

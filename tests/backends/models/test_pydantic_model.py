@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
-import socket
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
-from typing import Any
 
 import pytest
 
-from retinue.backends.models.pydantic_ai import PydanticModel
 from retinue.protocol.content import (
     Content,
     Data,
@@ -21,11 +15,10 @@ from retinue.protocol.content import (
     ToolCall,
     ToolResult,
 )
-from retinue.protocol.errors import ContextOverflow, ModelFailed, ModelRefused, Transient
 from retinue.protocol.history import ANSWER, TOOL_RESULTS
 from retinue.protocol.model import Answer, Finish, ModelRequest, ReasoningDelta, TextDelta
 from retinue.protocol.result import Usage
-from tests.backends.models.dialects import Refused, Streamed
+from tests.backends.models.dialects import Streamed
 from tests.backends.models.loopback import Loopback
 from tests.backends.models.talk import (
     ANTHROPIC_MODEL,
@@ -157,89 +150,6 @@ def test_reasoning_whose_signature_is_lost_stays_away(server: Loopback) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
-    ("refused", "kind", "wait"),
-    [
-        (Refused(429, kind="rate_limit_error", headers=(("Retry-After", "2"),)), Transient, 2.0),
-        (Refused(429, kind="rate_limit_error"), Transient, None),
-        (Refused(408), Transient, None),
-        (Refused(500), Transient, None),
-        (Refused(503, headers=(("Retry-After", "7"),)), Transient, 7.0),
-        (Refused(529, kind="overloaded_error"), Transient, None),
-        (
-            Refused(400, "prompt is too long: 9 tokens > 8 maximum", "context_length_exceeded"),
-            ContextOverflow,
-            None,
-        ),
-        (Refused(400, "bad"), ModelFailed, None),
-        (Refused(401, "who?"), ModelFailed, None),
-        (Refused(404, "no such model"), ModelFailed, None),
-    ],
-)
-def test_a_failure_is_what_the_loop_can_act_on(
-    server: Loopback, name: str, refused: Refused, kind: type[ModelFailed], wait: float | None
-) -> None:
-    """One request each: the vendor's own retries are off, since the gate is the only one."""
-    server.queue(refused)
-
-    with pytest.raises(ModelFailed) as caught:
-        answer(model_at(server, name), asked())
-
-    assert kind is type(caught.value)
-    assert wait == getattr(caught.value, "retry_after", None)
-    assert str(caught.value).startswith(f"{name}: ")
-    assert 1 == len(server.heard)
-
-
-def test_a_time_to_come_back_at_may_be_a_date(server: Loopback) -> None:
-    """Retry-After as an HTTP date is read as the seconds until then."""
-    then = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
-    server.queue(Refused(429, headers=(("Retry-After", then),)))
-
-    with pytest.raises(Transient) as caught:
-        answer(model_at(server, CHAT_MODEL), asked())
-
-    assert caught.value.retry_after is not None
-    assert 3000 < caught.value.retry_after <= 3600
-
-
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [("content_filter", ModelRefused), ("insufficient_quota", ModelFailed)],
-)
-def test_what_no_wait_helps_is_not_sent_again(
-    server: Loopback, code: str, kind: type[ModelFailed]
-) -> None:
-    """A filter refuses; a quota that is used up is a 429 all the same, and no passing one."""
-    server.queue(Refused(400 if kind is ModelRefused else 429, "no", code, code))
-
-    with pytest.raises(ModelFailed) as caught:
-        answer(model_at(server, CHAT_MODEL), asked())
-
-    assert kind is type(caught.value)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_stream_that_breaks_off_may_be_sent_again(server: Loopback, name: str) -> None:
-    """LOG-21: what came of it is no answer."""
-    server.queue(Streamed(pieces=("half",), breaks_off=True))
-
-    with pytest.raises(Transient):
-        answer(model_at(server, name), asked())
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_server_that_is_not_there_may_come_back(name: str) -> None:
-    """A refused connection is transient: servers restart."""
-    with socket.socket() as bound:  # and not listening, so that nobody else can take the port
-        bound.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-
-        with pytest.raises(Transient):
-            answer(PydanticModel(name, base_url=url, api_key="secret"), asked())
-
-
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(
     ("said", "finish"),
     [("stop", Finish.STOP), ("length", Finish.LENGTH), ("filter", Finish.REFUSAL)],
 )
@@ -264,63 +174,6 @@ def test_arguments_that_are_no_object_are_kept_as_they_came(
     [call] = answer(model_at(server, CHAT_MODEL), asked(tools=(LOOK,))).content
 
     assert ToolCall("c1", "look", {"": arguments}) == call
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "heard"),
-    [
-        (CHAT_MODEL, {"temperature": 0.5, "seed": 7}, {"temperature": 0.5, "seed": 7}),
-        (CHAT_MODEL, {"stop": "END"}, {"stop": ["END"]}),
-        (CHAT_MODEL, {"max_tokens": 9}, {"max_completion_tokens": 9}),
-        (ANTHROPIC_MODEL, {"max_tokens": 9, "stop": ["A", "B"]}, {"max_tokens": 9}),
-        (ANTHROPIC_MODEL, {"stop": ["A", "B"]}, {"stop_sequences": ["A", "B"]}),
-        (ANTHROPIC_MODEL, {"anthropic_metadata": {"user_id": "u"}}, {"metadata": {"user_id": "u"}}),
-    ],
-)
-def test_options_are_honoured(
-    server: Loopback, name: str, options: dict[str, Any], heard: dict[str, Any]
-) -> None:
-    """Those of a request come on top of those of the model, a vendor's own included."""
-    server.queue(Streamed(pieces=("ok",)))
-
-    answer(model_at(server, name, top_p=0.5), asked(options=options))
-
-    assert 0.5 == server.heard[0]["top_p"]
-    assert heard == {option: server.heard[0][option] for option in heard}
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "said"),
-    [
-        (CHAT_MODEL, {"temprature": 1, "team": "x"}, "unknown options: temprature, team; it"),
-        (CHAT_MODEL, {"anthropic_metadata": {}}, "unknown options: anthropic_metadata"),
-        (CHAT_MODEL, {"max_retries": 3}, "unknown options: max_retries"),
-        (ANTHROPIC_MODEL, {"seed": 7}, "would ignore the options seed"),
-    ],
-)
-def test_an_option_that_would_not_count_is_refused_by_name(
-    server: Loopback, name: str, options: dict[str, Any], said: str
-) -> None:
-    """Refused loudly or honoured; nothing is sent. In the constructor the same is refused."""
-    with pytest.raises(ModelFailed) as in_request:
-        answer(model_at(server, name), asked(options=options))
-    with pytest.raises(ModelFailed) as in_constructor:
-        model_at(server, name, **options)
-
-    assert said in str(in_request.value)
-    assert said in str(in_constructor.value)
-    assert [] == server.heard
-
-
-def test_a_model_goes_to_another_process_by_what_it_was_made_of(server: Loopback) -> None:
-    """Connections stay where they are; the copy opens its own."""
-    server.queue(Streamed(pieces=("ok",)))
-    model = model_at(server, CHAT_MODEL, max_tokens=9)
-
-    copy: PydanticModel = pickle.loads(pickle.dumps(model))  # noqa: S301 - made in this line
-
-    assert (Text("ok"),) == answer(copy, asked()).content
-    assert 9 == server.heard[0]["max_completion_tokens"]
 
 
 def test_each_loop_has_connections_of_its_own(server: Loopback) -> None:
