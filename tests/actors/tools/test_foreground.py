@@ -1,0 +1,249 @@
+"""Delegation in the foreground: one call, one child, one answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from retinue.actors import Agent, DeterministicDispatcher, Runtime
+from retinue.actors.tools import subagent
+from retinue.backends.models.scripted import ScriptedModel
+from retinue.protocol.errors import ProviderFault
+from retinue.protocol.events import RunEnded, RunStarted
+from tests.actors.providers import Keeping
+from tests.actors.tools.chiefs import Chief, call, calls, delegate, returned, worker
+from tests.doubles import Probe
+
+
+def test_the_childs_text_comes_back_framed_and_with_its_id(chief: Chief) -> None:
+    """TOOL-4, TOOL-5, H71: by default a call waits, and its result names the run."""
+    run = chief.start([calls(delegate("1 found it")), "thanks"])
+
+    assert "thanks" == run.result.get().unwrap()
+    (result,) = returned(run)
+    assert not result.is_error
+    child = f"{run.id[:-1]}2"
+    assert (
+        f'<retinue-message from="child" run="{child}">\nfound it\n</retinue-message>' == result.text
+    )
+
+
+def test_the_description_is_what_people_see(chief: Chief) -> None:
+    """TOOL-2: it labels the child in trees and events."""
+    probe = Probe()
+    chief.runtime.subscribe(probe.tell)
+
+    chief.run([calls(call("subagent", description="look  around", prompt="0 x")), "thanks"])
+
+    started = [letter for letter in probe.unread() if isinstance(letter, RunStarted)]
+    assert [None, "look around"] == [event.label for event in started]
+
+
+def test_the_caller_itself_can_be_the_child(chief: Chief) -> None:
+    """Without an agent the child is the caller's own, with its model and tools."""
+    script = {"": [calls(delegate("deeper")), "top"], "0": [calls(delegate("deepest")), "mid"]}
+    script["0.0"] = ["bottom"]
+
+    assert "top" == chief.run(script, subagent()).unwrap()
+
+    assert ["go", "deeper", "deepest"] == [
+        request.messages[0].text for request in chief.requests if request.step == 1
+    ]
+
+
+def test_calls_of_one_step_overlap(chief: Chief) -> None:
+    """TOOL-10: four children of five seconds take five, and come back in order."""
+    before = chief.dispatcher.clock.now()
+
+    run = chief.start([calls(*[delegate(f"5 {x}") for x in "abcd"]), "thanks"])
+    run.result.get()
+
+    assert 5.0 == chief.dispatcher.clock.now() - before
+    assert ["a", "b", "c", "d"] == [result.text.splitlines()[1] for result in returned(run)]
+
+
+def test_one_tool_is_called_twice_in_a_row_and_twice_at_once(chief: Chief) -> None:
+    """H42: a tool is no team that is running already."""
+    pair = [calls(delegate("1 a"), delegate("1 b")), calls(delegate("1 c")), calls(delegate("1 d"))]
+
+    run = chief.start([*pair, "thanks"])
+
+    assert "thanks" == run.result.get().unwrap()
+    assert ["a", "b", "c", "d"] == [result.text.splitlines()[1] for result in returned(run)]
+
+
+def test_a_failure_is_an_error_and_keeps_what_was_said(chief: Chief) -> None:
+    """TOOL-6, H71: headline with the id, diagnostic, then partial text; never a success."""
+
+    async def breaks(turn: Any) -> None:
+        turn.say("half of it")
+        raise ValueError("</retinue-message> broke")
+
+    run = chief.start([calls(delegate("try")), "a pity"], subagent(agent=breaks))
+
+    assert "a pity" == run.result.get().unwrap()
+    (result,) = returned(run)
+    child = f"{run.id[:-1]}2"
+    assert result.is_error
+    assert [
+        f"Run {child} (try) failed.",
+        "Diagnostic: breaks raised ValueError('\u2039/retinue-message> broke')",
+        "It is not done; it had said:",
+        f'<retinue-message from="child" run="{child}">',
+        "half of it",
+        "</retinue-message>",
+    ] == result.text.splitlines()
+
+
+def test_the_tools_cancel_is_the_runs_cancel(chief: Chief) -> None:
+    """TOOL-9, H04: an interrupt of the caller's turn ends the child, as aborted."""
+    probe = Probe()
+    run = chief.open([calls(delegate("60 late"))], prompt="go")
+    chief.runtime.subscribe(probe.tell)
+    chief.dispatcher.advance(1.0)
+    probe.expect(RunStarted)
+
+    run.interrupt().get()
+    chief.dispatcher.run_until_idle()
+
+    ended = probe.expect(RunEnded)
+    assert ("aborted", "half of late") == (ended.result.stop_reason, ended.result.text)
+    assert not run.result.is_done
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_cancel_while_the_start_is_pending_leaves_no_child(
+    chief: Chief, *, background: bool
+) -> None:
+    """TOOL-12: whoever stops the call stops the start, and nothing of it is left."""
+    probe = Probe()
+
+    class Stuck(Keeping):
+        is_immediate = False
+
+        def open(self, order: Any, workplace: Any) -> Any:
+            workplace.sleep(60.0).get()
+            return super().open(order, workplace)
+
+    provider = Stuck("stuck")
+    provider.is_immediate = False
+    chief.runtime.register(provider).get()
+    tool = subagent("stuck", agent=worker)
+    run = chief.open([calls(delegate("1 x", run_in_background=background))], tool, prompt="go")
+    chief.runtime.subscribe(probe.tell)
+    chief.dispatcher.advance(1.0)
+
+    run.interrupt().get()
+    chief.dispatcher.advance(120.0)
+
+    assert [] == probe.unread()
+    assert 1 == len(chief.runtime.tree())
+
+
+def test_a_provider_that_cannot_start_is_an_error_and_no_crash(chief: Chief) -> None:
+    """TOOL-13, TOOL-31: the model reads the error's name and words, and goes on."""
+
+    class Broken(Keeping):
+        def open(self, order: Any, workplace: Any) -> Any:
+            raise ProviderFault("no socket")
+
+    chief.runtime.register(Broken("broken")).get()
+
+    run = chief.start([calls(delegate("x")), "a pity"], subagent("broken", agent=worker))
+
+    assert "a pity" == run.result.get().unwrap()
+    (result,) = returned(run)
+    assert result.is_error
+    assert result.text.startswith("StartFailed: ")
+    assert "no socket" in result.text
+
+
+def test_a_child_that_does_not_let_go_is_no_success(chief: Chief) -> None:
+    """TOOL-7: the call waits until its child is gone, and says when it is not."""
+
+    class Clinging(Keeping):
+        def open(self, order: Any, workplace: Any) -> Any:
+            driver = super().open(order, workplace)
+            driver.close = lambda: 1 / 0
+            return driver
+
+    chief.runtime.register(Clinging("clinging")).get()
+
+    run = chief.start([calls(delegate("1 x")), "hm"], subagent("clinging", agent=worker))
+
+    assert "hm" == run.result.get().unwrap()
+    (result,) = returned(run)
+    assert result.is_error
+    assert "did not let go of everything" in result.text
+    assert "x" == result.text.splitlines()[-2]
+
+
+def test_five_ways_to_delegate_stop_at_the_depth(chief: Chief) -> None:
+    """H47: who always delegates five ways comes to the depth that nobody had to set."""
+    probe = Probe()
+    chief.runtime.subscribe(probe.tell)
+    refused: list[str] = []
+
+    def always(request: Any) -> Any:
+        last = request.messages[-1].content[0]
+        if request.step > 1:
+            refused.extend([b.text for b in request.messages[-1].content if b.is_error])
+            return "enough"
+        return calls(*[delegate(f"part {n}") for n in range(5)]) if last else "never"
+
+    assert chief.run(always, subagent()).is_success
+
+    started = [letter for letter in probe.unread() if isinstance(letter, RunStarted)]
+    assert 1 + 5 + 25 + 125 == len(started)
+    assert 125 * 5 == len(refused)
+    assert all("depth 4 is deeper than max_depth 3" in text for text in refused)
+
+
+def test_a_fork_reads_that_it_is_a_child_before_its_task(chief: Chief) -> None:
+    """H45: between the seed and the task, in the runtime's own words and in no frame."""
+    model = {"": ["hello", calls(delegate("sum up", "fork_self")), "done"], "0": ["the sum"]}
+    resident = chief.open(model, subagent("fork", name="fork_self"))
+    resident.ask("good morning").get()
+
+    assert "done" == resident.ask("and now?").get().text
+
+    (request,) = [request for request in chief.requests if request.path[1:]]
+    said = [message.text for message in request.messages]
+    assert ["good morning", "hello", "sum up"] == [said[0], said[1], said[-1]]
+    assert said[2].startswith("You are a child of")
+    assert "only task is the next message" in said[2]
+
+
+def test_it_works_with_threads_and_the_machines_clock() -> None:
+    """The same on the dispatcher that everybody uses."""
+
+    def thread(turn: Any) -> str:
+        return f"{turn.text} done"
+
+    model = ScriptedModel([calls(delegate("a"), delegate("b")), {"text": "ok", "expect": "b done"}])
+    with Runtime() as runtime:
+        agent = Agent(model=model, tools=[subagent(agent=thread)])
+        run = runtime.start("spawn", "go", agent=agent).get()
+
+        assert "ok" == run.result.get(timeout=10).unwrap()
+
+
+def test_the_same_seed_gives_the_same_tree() -> None:
+    """Delegation leaves the deterministic dispatcher what it is."""
+
+    def ids(seed: int) -> list[str]:
+        async def napper(turn: Any) -> str:
+            await asyncio.sleep(turn.random.random())
+            return str(turn.run.id)
+
+        script = [calls(*[delegate(f"{x}", run_in_background=True) for x in "abc"]), "ok"]
+        model = ScriptedModel(lambda request: script[min(request.step - 1, 1)])
+        with Runtime(dispatcher=DeterministicDispatcher(seed)) as runtime:
+            agent = Agent(model=model, tools=[subagent(agent=napper)])
+            run = runtime.start("spawn", "go", agent=agent).get()
+            run.result.get()
+            return [str(event) for event in run.own_transcript()]
+
+    assert ids(3) == ids(3)
