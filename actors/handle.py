@@ -172,6 +172,9 @@ class Run:
         done: Reply[bool] = Reply(self._service.dispatcher.pump)
         asked = self.ref.submit(messages.Dispose(grace))
 
+        def told(_: Reply[Any]) -> None:
+            done.resolve(True)
+
         def ended(answer: Reply[Any]) -> None:
             # A mailbox that is sealed already has nothing left; how it ended is on the ref.
             error = answer.error
@@ -179,8 +182,7 @@ class Run:
                 error = self._service.release_failure(self.ref)
             if error is None:
                 # Answered behind the RunReleased: whoever waited here has heard RunEnded.
-                told = self._service.ask_registry(messages.ForgetRun(self.ref))
-                told.on_done(lambda _: done.resolve(True))
+                self._service.ask_registry(messages.ForgetRun(self.ref)).on_done(told)
             else:
                 done.fail(error)
 

@@ -8,7 +8,7 @@ import pytest
 
 from retinue.actors import Agent, Limits, Runtime
 from retinue.backends.models.scripted import Reply, ScriptedModel
-from retinue.backends.scripted import Hold, Return, Scripted, StepEdge
+from retinue.backends.scripted import Hold, Item, Return, Scripted, StepEdge
 from retinue.protocol.errors import BudgetSpent, NotDelivered
 from retinue.protocol.result import COMPLETED, MAX_TURNS
 from tests.actors.behaviours import WAYS, Steps, echo, ended, opened, started
@@ -93,7 +93,8 @@ def test_a_script_at_its_last_step_ends_with_the_reason() -> None:
     """
     H37: what leaves a driver as it came is read as what it is.
     """
-    with virtual(providers=[Scripted([StepEdge(), StepEdge(), Return("whole")])]) as runtime:
+    script: list[Item] = [StepEdge(), StepEdge(), Return("whole")]
+    with virtual(providers=[Scripted(script)]) as runtime:
         result = runtime.start("scripted", "go", limits=Limits(steps=2)).get().result.get()
 
         assert MAX_TURNS == result.stop_reason
@@ -107,7 +108,7 @@ def test_a_step_that_a_steering_asks_for_is_not_taken_when_none_is_left(
     """
     hold = Hold()
     agent = Agent(model=ScriptedModel([Reply("whole", hold=hold)]))
-    run = started(runtime, agent, limits=Limits(steps=1))
+    run: Any = started(runtime, agent, limits=Limits(steps=1))
     assert hold.reached.wait(PATIENCE)
     receipt = run.steer("and more")
     hold.release()

@@ -8,7 +8,7 @@ import pytest
 
 from retinue.actors import Agent, Limits, Runtime
 from retinue.backends.models.scripted import ScriptedModel
-from retinue.backends.scripted import Hold, Return, Say, Scripted, Spend
+from retinue.backends.scripted import Hold, Item, Return, Say, Scripted, Spend
 from retinue.protocol.errors import BudgetSpent, InvalidLimit, LimitReached, RunFailed, Transient
 from retinue.protocol.log import Cause, TurnFinished
 from retinue.protocol.result import (
@@ -164,7 +164,7 @@ def test_a_driver_that_spends_unasked_is_stopped_at_the_limit(item: Any) -> None
     """
     Promise 1, H87: no limit is ignored because a provider does not ask before it spends.
     """
-    script = [Say("begun"), item, item, Hold(), Return("whole")]
+    script: list[Item] = [Say("begun"), item, item, Hold(), Return("whole")]
     with virtual(providers=[Scripted(script)]) as runtime:
         run = runtime.start("scripted", "go", limits=Limits(tokens=10)).get()
         result = run.result.get()
@@ -179,7 +179,8 @@ def test_a_driver_that_spends_unasked_gets_no_turn_when_nothing_is_left() -> Non
     """
     H87: a resident's next prompt is answered budget, and the provider is not troubled.
     """
-    provider = Scripted([[Say("first", ONE), Return("first")]])
+    items: list[Item] = [Say("first", ONE), Return("first")]
+    provider = Scripted([items])
     with virtual(providers=[provider]) as runtime:
         run = runtime.open(None, provider="scripted", limits=Limits(requests=1)).get()
         first, second = run.ask("go").get(), run.ask("go on").get()
@@ -215,8 +216,10 @@ def test_a_run_counts_itself(runtime: Runtime, name: str) -> None:
     """
     Promise 1: of what each run needs one, none is no limit but a mistake.
     """
+    none: dict[str, Any] = {name: 0}
+
     with pytest.raises(InvalidLimit, match="live, total, turns and steps are at least 1"):
-        started(runtime, echo, limits=Limits(**{name: 0}))
+        started(runtime, echo, limits=Limits(**none))
 
 
 def test_what_costs_nothing_may_be_forbidden_to_spend() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,8 @@ def test_a_limit_that_is_used_up_refuses_with_its_reason(unit: Unit) -> None:
     """
     Turns and steps end max-turns, what costs money ends budget; a start is refused.
     """
-    quota = Quota(Limits(**{unit.value: 2}))
+    most: dict[str, Any] = {unit.value: 2}
+    quota = Quota(Limits(**most))
     quota.use(unit)
     assert (None, True) == (quota.spent(ALL), check_quota(quota))
     quota.use(unit)
