@@ -86,6 +86,17 @@ class ActorWorkplace:
         return self.ref.has_mail
 
     @property
+    def has_children(self) -> bool:
+        """Whether the run has live children or starts under way."""
+        actor = self.ref.actor
+        return self.ref.first_child is not None or (actor is not None and bool(actor.tickets))
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether a limit above the run counts what it does."""
+        return bool(self.ref.quota.meters)
+
+    @property
     def lock(self) -> Any:
         """The dispatcher's lock, for a few bytecodes at a time."""
         return self.ref.dispatcher.lock

@@ -105,6 +105,16 @@ class Workplace(Protocol):
         ...
 
     @property
+    def has_children(self) -> bool:
+        """Whether the run has live children or starts under way."""
+        ...
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether a limit above the run counts requests, tokens, cost, turns or steps."""
+        ...
+
+    @property
     def random(self) -> random.Random:
         """The run's own random numbers, keyed by the runtime's seed and its place in the tree."""
         ...

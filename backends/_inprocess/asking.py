@@ -88,7 +88,8 @@ class Asking:
         attempt = 0
         while True:
             await self._gate.passed(self._workplace, self._workplace.random)
-            await self._workplace.ask(messages.Reserve(self._turn))
+            if self._workplace.is_metered:
+                await self._workplace.ask(messages.Reserve(self._turn))
             try:
                 return await self._stream(request)
             except Transient as problem:

@@ -165,8 +165,10 @@ class ModelLoop:
             self._has_wrapped_up = True
             add = (_from_runtime(WRAP_UP, "finish with what there is"),)
         is_end = is_last and not add
-        taken = await self._workplace.ask(
-            messages.StepEdge(self._turn.number, is_end, add, is_end and self._is_patient)
+        if is_end and not self._turn.has_mail and not self._workplace.has_children:
+            return False  # nothing was sent and nobody is waited for: there is nothing to ask
+        taken = await self._turn.edge(
+            is_last=is_end, add=add, is_patient=is_end and self._is_patient
         )
         if taken is None:
             return False
@@ -233,7 +235,7 @@ class ModelLoop:
         assert self._structured is not None
         self._structured.nudges += 1
         note = _from_runtime(NUDGE, f"asked again for a structured result ({NAME})")
-        taken = await self._workplace.ask(messages.StepEdge(self._turn.number, False, (note,)))
+        taken = await self._turn.edge(add=(note,))
         self._conversation.extend(taken)
         self._step += 1
 

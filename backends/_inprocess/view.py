@@ -179,8 +179,14 @@ class TurnView:
         return self._is_waiting or self._workplace.has_mail
 
     def _claim(self) -> Any:
+        return self.edge()
+
+    def edge(
+        self, *, is_last: bool = False, add: tuple[Message, ...] = (), is_patient: bool = False
+    ) -> Any:
+        """Ask for what waits and for a new step; see StepEdge for what the fields mean."""
         self._is_waiting = False
-        return self._ask(messages.StepEdge(self.number))
+        return self._ask(messages.StepEdge(self.number, is_last, add, is_patient))
 
     def _start(self, provider: str, prompt: object, options: Mapping[str, Any]) -> Any:
         self.check()
