@@ -33,6 +33,11 @@ class BudgetWork(InboxWork):
         quota = self._ref.quota
         return bool(quota.meters) and quota.limits_any(Unit.STEPS)
 
+    @property
+    def may_have_mail(self) -> bool:
+        """Whether the next step edge is to be asked for: what stands in the mailbox counts."""
+        return self._ref.queue is not None or self.must_ask
+
     def take(self, *units: Unit, needs: tuple[Unit, ...] = ()) -> tuple[str, ...]:
         """
         Count one of each of *units* against every limit above.

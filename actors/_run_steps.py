@@ -42,7 +42,7 @@ class StepWork(BudgetWork):
         now, log = self.now, self.the_log()
         log.append(StepFinished(fact.turn, self.step, now))
         self.step += 1
-        self._ref.has_mail = self.must_ask
+        self._ref.has_mail = self.may_have_mail
         taken = self.left(self.the_inbox().claim_step(now))
         log.append(StepStarted(fact.turn, self.step, now))
         for item in taken:

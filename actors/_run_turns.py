@@ -47,7 +47,7 @@ class TurnWork(StepWork):
         self.wrapping_up = False
         self.last = None
         self.cause = None
-        self._ref.has_mail = self.must_ask
+        self._ref.has_mail = self.may_have_mail
         refusal = self._refused_turn()
         taken = self.left(self.the_inbox().claim_turn(now))
         if refusal is not None:
