@@ -41,6 +41,7 @@ NAMES: Final = (
     "deterministic",
     "guest",
     "broadcast",
+    "delegation",
 )
 COLUMNS: Final = ("name", "layer", "ours", "rival", "ratio", "goal", "met", "unit", "rounds")
 
