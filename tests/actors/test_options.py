@@ -15,6 +15,7 @@ from retinue.protocol.errors import (
     DepthExceeded,
     InvalidLimit,
     InvalidSchema,
+    InvalidToolFilter,
     LimitReached,
     NoProvider,
     RetinueError,
@@ -135,14 +136,19 @@ def test_a_run_that_goes_on_keeps_its_route() -> None:
         kept.append(run)
         return str(ended(run).text)
 
+    def beside(turn: Any) -> str:
+        return str(kept[0].resume("again", parent=turn.run).get().result.get().text)
+
     with virtual() as runtime:
         root = Agent(boss(work).behaviour, options={"model": A, "max_tokens": 9})
         started(runtime, root).result.get()
         again = kept[0].resume("again").get()
         shorter = again.resume("again", options={"max_tokens": 2}).get()
+        other = started(runtime, Agent(beside, options={"model": B, "max_tokens": 1}))
 
         assert "a {'max_tokens': 4}" == again.result.get().text
         assert "a {'max_tokens': 2}" == shorter.result.get().text
+        assert "a {'max_tokens': 4}" == other.result.get().text, "its own before its new parent's"
 
 
 def instructed(request: ModelRequest) -> str:
@@ -193,7 +199,7 @@ WRONG: list[tuple[dict[str, Any], type[RetinueError]]] = [
     ({"max_depth": 0}, DepthExceeded),
     ({"output_schema": {"type": "odd"}}, InvalidSchema),
     ({}, LimitReached),
-    ({"agent": None}, RetinueError),
+    ({"tool_filter": {"allow": ("unknown",)}}, InvalidToolFilter),
 ]
 
 

@@ -164,6 +164,8 @@ def test_a_result_has_what_was_spent_by_then_and_the_end_has_all() -> None:
         run.dispose().get()
 
         assert (NO_USAGE, ONE) == (result.usage, result.total_usage)
+        row = next(iter(runtime.tree()))
+        assert (run.id, ends[run.id]) == (row.run_id, row.total_usage)
         assert ONE + Usage(requests=1) == ends[run.id]
 
 
