@@ -28,6 +28,7 @@ class Streamed:
     calls: tuple[tuple[str, str, str], ...] = ()
     finish: str = "stop"
     tokens: tuple[int, int] = (10, 5)
+    model: str = "x"
     hold: Gate | None = None
     until_gone: bool = False
     breaks_off: bool = False
@@ -56,9 +57,9 @@ def opening(path: str, answer: Streamed) -> Iterator[bytes]:
     """Stream an answer up to the end of its text."""
     if path == CHAT:
         for text in answer.thoughts:
-            yield _chat({"reasoning_content": text})
+            yield _chat(answer, {"reasoning_content": text})
         for text in answer.pieces:
-            yield _chat({"role": "assistant", "content": text})
+            yield _chat(answer, {"role": "assistant", "content": text})
     elif path == ANTHROPIC:
         yield from _anthropic_opening(answer)
     else:
@@ -81,9 +82,9 @@ def closing(path: str, answer: Streamed) -> Iterator[bytes]:
         yield from _responses_closing(answer)
 
 
-def _chat(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+def _chat(answer: Streamed, delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    whole = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "x"}
+    whole = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": answer.model}
     return f"data: {json.dumps({**whole, 'choices': [choice], **more})}\n\n".encode()
 
 
@@ -92,15 +93,16 @@ def _chat_closing(answer: Streamed) -> Iterator[bytes]:
         half = len(arguments) // 2
         head = {"name": name, "arguments": arguments[:half]}
         yield _chat(
-            {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": head}]}
+            answer,
+            {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": head}]},
         )
         rest = {"arguments": arguments[half:]}
-        yield _chat({"tool_calls": [{"index": index, "function": rest}]})
+        yield _chat(answer, {"tool_calls": [{"index": index, "function": rest}]})
     finishes = {"stop": "tool_calls" if answer.calls else "stop", "filter": "content_filter"}
-    yield _chat({}, finishes.get(answer.finish, answer.finish))
+    yield _chat(answer, {}, finishes.get(answer.finish, answer.finish))
     read, written = answer.tokens
     counted = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-    yield _chat({}, None, choices=[], usage=counted)
+    yield _chat(answer, {}, None, choices=[], usage=counted)
     yield b"data: [DONE]\n\n"
 
 
@@ -111,7 +113,7 @@ def _event(name: str, data: dict[str, Any]) -> bytes:
 
 def _anthropic_opening(answer: Streamed) -> Iterator[bytes]:
     usage = {"input_tokens": answer.tokens[0], "output_tokens": 1}
-    head = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}
+    head = {"id": "m", "type": "message", "role": "assistant", "model": answer.model, "content": []}
     message = {**head, "stop_reason": None, "stop_sequence": None, "usage": usage}
     yield _event("message_start", {"message": message})
     if answer.thoughts:
@@ -181,7 +183,13 @@ def _response(answer: Streamed, status: str, output: list[dict[str, Any]]) -> di
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": read + written,
     }
-    head = {"id": "r", "object": "response", "created_at": 1, "model": "x", "status": status}
+    head = {
+        "id": "r",
+        "object": "response",
+        "created_at": 1,
+        "model": answer.model,
+        "status": status,
+    }
     return {
         **head,
         "output": output,

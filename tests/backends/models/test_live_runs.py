@@ -124,6 +124,23 @@ def test_a_name_is_resolved_once_per_runtime(server: Loopback, runtime: Runtime)
 
 
 @pytest.mark.usefixtures("keys")
+def test_a_known_model_has_a_price_and_a_server_of_ones_own_has_none(
+    server: Loopback, runtime: Runtime
+) -> None:
+    """Costs are in dollars; behind another address nobody knows what a model costs."""
+    name = "openai-chat:gpt-4o"
+    server.queue(*[Streamed(pieces=("a",), tokens=(1000, 1000), model="gpt-4o")] * 2)
+
+    costs = [
+        runtime.start("spawn", "go", agent=Agent(model=model)).get().result.get().usage.cost
+        for model in (name, model_at(server, name))
+    ]
+
+    assert costs[0] > 0.0
+    assert 0.0 == costs[1]
+
+
+@pytest.mark.usefixtures("keys")
 def test_two_runtimes_share_a_model_and_no_connection(server: Loopback) -> None:
     """What has an aclose is closed with each runtime that used it."""
     server.queue(*[Streamed(pieces=("a",)) for _ in range(3)])

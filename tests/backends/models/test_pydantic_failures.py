@@ -102,3 +102,11 @@ def test_a_server_that_is_not_there_may_come_back(name: str) -> None:
 
         with pytest.raises(Transient):
             answer(PydanticModel(name, base_url=url, api_key="secret"), asked())
+
+
+def test_a_conversation_that_is_too_long_is_known_by_its_words_too(server: Loopback) -> None:
+    """Servers that speak as OpenAI's do often send no code for it."""
+    server.queue(Refused(400, "The input exceeds the context window of this model."))
+
+    with pytest.raises(ContextOverflow):
+        answer(model_at(server, CHAT_MODEL), asked())

@@ -137,6 +137,26 @@ def test_what_was_thought_goes_back_with_its_signature(server: Loopback) -> None
     assert {"type": "thinking", "thinking": "hm", "signature": "signed"} == thought
 
 
+def test_an_answer_that_was_changed_since_does_not_go_back_as_it_came(server: Loopback) -> None:
+    """A call that nobody answered is left out of a history, and so of the request."""
+    server.queue(
+        Streamed(thoughts=("hm",), pieces=("ok",), calls=(("c1", "look", "{}"),)),
+        Streamed(pieces=("done",)),
+    )
+    model = model_at(server, ANTHROPIC_MODEL)
+
+    async def talk() -> None:
+        said = [piece async for piece in model.stream(asked(tools=(LOOK,)))][-1]
+        assert isinstance(said, Answer)
+        async for _ in model.stream(conversation_after(said.content[:2])):
+            pass
+        await model.aclose()
+
+    asyncio.run(talk())
+    content = server.heard[1]["messages"][1]["content"]
+    assert ["text"] == [block["type"] for block in content]
+
+
 def test_reasoning_whose_signature_is_lost_stays_away(server: Loopback) -> None:
     """After a restart it would be refused, and as text it would be something that was said."""
     server.queue(Streamed(pieces=("done",)))
