@@ -179,9 +179,10 @@ class Runtime(ClosableRuntime):
             tool_filter: which of the agent's tools it keeps.
             tool_rules: whether its parent's tool filter binds it: ``ceiling``, the default,
                 has it keep only what both keep, ``own`` only its own; its log has which.
-            persona: replaces the agent's instructions for this run.
-            options: override the agent's, field by field.
-            limits: what the run and everything below it may use.
+            persona: replaces the agent's instructions for this run; "" by nothing.
+            options: come before the agent's, field by field, and those before the ``model``
+                and ``max_tokens`` that its parent works with, where it has them.
+            limits: what the run and everything below it may use; near the end it is told.
             deadline: seconds from its start after which it ends with ``timeout``.
             background: whether it belongs to the parent's run and not to its turn.
             drain: whether the ends of its turns wait for their children.
