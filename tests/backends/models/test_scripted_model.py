@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import doctest
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from retinue.actors import Agent, Run, RunResult, Runtime, agent
 from retinue.backends.models import scripted
 from retinue.backends.models.scripted import Hold, Reply, ScriptedModel
 from retinue.protocol.content import Reasoning, Text, ToolCall
-from retinue.protocol.errors import ModelFailed, ModelRefused, Transient
+from retinue.protocol.errors import ModelRefused, Transient
 from retinue.protocol.events import OutputDelta
 from retinue.protocol.log import AssistantMessage
 from retinue.protocol.model import Finish, ModelRequest
@@ -193,6 +192,42 @@ def test_a_hold_stands_between_the_text_and_the_end(runtime: Runtime) -> None:
     assert "said" == run.result.get(timeout=PATIENCE).text
 
 
+def test_a_cancelled_run_leaves_its_hold(runtime: Runtime) -> None:
+    """Nobody stands there any more, and a release afterwards wakes nobody."""
+    hold = Hold()
+    run = started(runtime, ScriptedModel([Reply("said", hold=hold)]))
+    assert hold.reached.wait(PATIENCE)
+
+    run.cancel("enough").get(timeout=PATIENCE)
+    run.result.get(timeout=PATIENCE)
+
+    assert "<Hold 0 waiting>" == repr(hold)
+
+
+def test_a_hold_may_let_go_twice() -> None:
+    """A release that comes as the run is being cancelled finds it gone, and no harm is done."""
+
+    class Twice:
+        def park(self, go_on: Any) -> None:
+            go_on()
+            go_on()
+
+        def leave(self, go_on: Any) -> None:
+            pass
+
+    wrong: list[Any] = []
+
+    async def talk() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+        async for _ in ScriptedModel([Reply("said", hold=Twice())]).stream(ModelRequest(())):
+            pass
+        await asyncio.sleep(0)
+
+    asyncio.run(talk())
+
+    assert [] == wrong
+
+
 def test_a_failure_that_is_scripted_comes_after_its_text(runtime: Runtime) -> None:
     """LOG-21: what a failed stream said is no answer; the next reply answers the retry."""
     model = ScriptedModel([Reply("lost", raises=Transient("busy", 0.0)), "kept"])
@@ -200,67 +235,3 @@ def test_a_failure_that_is_scripted_comes_after_its_text(runtime: Runtime) -> No
     run = started(runtime, model)
 
     assert "kept" == run.result.get(timeout=PATIENCE).text
-
-
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        ("text", "the script: expected a list of replies or a function, got str"),
-        ({"": "text"}, "place '': expected a list of replies or a function, got str"),
-        ({"a.b": []}, "'a.b' is no place"),
-        ({1: []}, "1 is no place"),
-        ([3], "a reply is a text, a Reply, or a dict"),
-        ([{"txet": "a"}], "unknown: 'txet'"),
-        ([{"text": 3}], "text: expected text, got 3"),
-        ([{"calls": {"name": "a"}}], "calls: expected a list of calls, got dict"),
-        ([{"calls": [{"nam": "a"}]}], "a call is a ToolCall or a dict"),
-        ([{"calls": [{"name": "a", "arguments": "{}"}]}], "a call is a ToolCall or a dict"),
-        ([{"usage": {"tokens": 1}}], "usage: expected a Usage or a dict"),
-        ([{"finish": "stopped"}], "finish: expected one of stop, tool-calls, length, refusal"),
-        ([{"raises": "busy"}], "a failure is an object as"),
-        ([{"raises": {"kind": "odd"}}], "a failure is an object as"),
-        ([{"hold": "park"}], "hold: expected a Hold"),
-    ],
-)
-def test_what_is_no_script_is_refused_when_it_is_given(script: Any, said: str) -> None:
-    """Errors teach: each says what was expected, before any run has begun."""
-    with pytest.raises(ModelFailed) as caught:
-        ScriptedModel(script)
-
-    assert said in str(caught.value)
-
-
-def test_a_file_holds_the_same_forms(runtime: Runtime, tmp_path: Path) -> None:
-    """Its retry, its call and its answer are those of a script in Python."""
-    file = tmp_path / "script.json"
-    busy = {"raises": {"kind": "transient", "message": "busy", "retry_after": 0}}
-    script = {"": [busy, {"calls": [{"name": "look", "arguments": {"at": "sea"}}]}, "done"]}
-    file.write_text(json.dumps(script), encoding="utf-8")
-    model = ScriptedModel.read(file)
-
-    assert f"scripted:{file}" == model.name
-    assert "done" == result(runtime, model, "go", look).text
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (None, "cannot be read: No such file or directory"),
-        ("[", "is no JSON (Expecting value: line 1 column 2 (char 1)); expected a list"),
-        ("3", "the script: expected a list of replies or a function, got int"),
-        ('[{"a": 1}]', "unknown: 'a'"),
-    ],
-)
-def test_a_file_that_is_no_script_says_so_with_its_name(
-    tmp_path: Path, text: str | None, said: str
-) -> None:
-    """Each error begins with the name of the model, and so of the file."""
-    file = tmp_path / "script.json"
-    if text is not None:
-        file.write_text(text, encoding="utf-8")
-
-    with pytest.raises(ModelFailed) as caught:
-        ScriptedModel.read(file)
-
-    assert str(caught.value).startswith(f"scripted:{file}: ")
-    assert said in str(caught.value)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from retinue.actors import Agent, Runtime, agent
+from retinue.backends.models._tape import folded, unfolded
 from retinue.backends.models.recorded import RecordedModel
 from retinue.backends.models.scripted import ScriptedModel
 from retinue.protocol.errors import ModelFailed
-from tests.backends.models.taping import CALL, lines, record
+from tests.backends.models.taping import CALL, answered, lines, record
 from tests.doubles import PATIENCE
 
 
@@ -90,3 +91,27 @@ def test_a_tape_that_is_torn_says_where(tape: Path, spoil: Any, said: str) -> No
         RecordedModel(tape)
 
     assert said in str(caught.value)
+
+
+def test_a_line_that_was_written_late_is_played_in_its_place(runtime: Runtime, tape: Path) -> None:
+    """What was cancelled may be written after what came next; numbers say the order."""
+    record(tape, [CALL, "done"])
+    first, second = tape.read_text(encoding="utf-8").splitlines()
+    tape.write_text(f"{second}\n{first}\n", encoding="utf-8")
+
+    assert "done" == answered(runtime, RecordedModel(tape)).text
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"step": 2, "instructions": "a", "messages": ["one", "two"]},
+        {"step": 2, "instructions": "b", "messages": ["other", "two"]},
+        {"step": 2, "instructions": "a", "messages": []},
+    ],
+)
+def test_what_is_folded_unfolds(now: dict[str, Any]) -> None:
+    """Whatever a request has in common with the one before, it is whole again."""
+    before = {"step": 1, "instructions": "a", "messages": ["one"]}
+
+    assert now == unfolded(folded(now, before), before)
