@@ -48,7 +48,8 @@ class TurnWork(StepWork):
         self.last = None
         self.cause = None
         self._ref.has_mail = self.may_have_mail
-        refusal = self._refused_turn()
+        is_counted = self._ref.quota.meters or self.warnings
+        refusal = self._refused_turn() if is_counted else None
         taken = self.left(self.the_inbox().claim_turn(now))
         if refusal is not None:
             self._answer_receipts(taken, None)
