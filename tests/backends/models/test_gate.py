@@ -112,13 +112,19 @@ def test_a_shorter_wait_does_not_open_a_gate_that_is_closed_for_longer(runtime: 
     """The longest that was asked for counts."""
     times: Times = []
     waits = [8.0, 1.0]
-    model = timed(times, lambda number: busy(waits[number - 1]) if number <= 2 else "done")
 
+    async def answer(_: ModelRequest) -> Any:
+        number = len(times)
+        times.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(1)  # so that both are under way before either fails
+        return busy(waits[number]) if number < len(waits) else "done"
+
+    model = ScriptedModel(answer)
     runs = [runtime.start("spawn", "go", agent=Agent(model=model)) for _ in range(2)]
     runtime.wait(runs).get()
 
     assert [0.0, 0.0] == times[:2]
-    assert all(time >= 8.0 for time in times[2:])
+    assert all(time >= 9.0 for time in times[2:])
 
 
 def test_without_a_time_to_come_back_waits_grow(runtime: Runtime) -> None:
