@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import AsyncGenerator, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from shutil import which
@@ -104,12 +104,19 @@ class Connection:
         )
 
     async def _keep(self, ready: asyncio.Future[ToolFailed | None], scope: Any) -> None:
+        import anyio
+
         server, loop = self._server, asyncio.get_running_loop()
         late = loop.call_later(server.timeout, scope.cancel)
         problem = f"it was not up within {server.timeout:g} s"
         try:
-            with self._words.kept(), scope:
-                async with _client(server, self._words, self._noticed) as client:
+            with self._words.kept(), scope, anyio.CancelScope(shield=True) as spawning:
+                # A process whose start is cancelled half-way is nobody's: it is started, and
+                # then ended, whoever cancels meanwhile.
+                def spawned() -> None:
+                    spawning.shield = False
+
+                async with _client(server, self._words, spawned, self._noticed) as client:
                     self._client = client
                     await self._list()
                     late.cancel()
@@ -210,8 +217,10 @@ class Connection:
 
 
 @asynccontextmanager
-async def _client(server: McpServer, words: LastWords, noticed: Any) -> AsyncGenerator[Client]:
-    """Open a server and give the SDK's client of it."""
+async def _client(
+    server: McpServer, words: LastWords, spawned: Callable[[], None], noticed: Any
+) -> AsyncGenerator[Client]:
+    """Open a server and give the SDK's client of it; *spawned* is called between the two."""
     import mcp
 
     async with AsyncExitStack() as stack:
@@ -225,8 +234,16 @@ async def _client(server: McpServer, words: LastWords, noticed: Any) -> AsyncGen
             http = create_mcp_http_client(headers=dict(server.headers))
             await stack.enter_async_context(http)  # the transport closes none but its own
             transport = streamable_http_client(server.url or "", http_client=http)
-        client = mcp.Client(transport, message_handler=noticed, cache=None)
+        client = mcp.Client(_told(transport, spawned), message_handler=noticed, cache=None)
         yield await stack.enter_async_context(client)
+
+
+@asynccontextmanager
+async def _told(transport: Any, entered: Callable[[], None]) -> AsyncGenerator[Any]:
+    """Enter a transport and say so."""
+    async with transport as streams:
+        entered()
+        yield streams
 
 
 def _program(server: McpServer, words: LastWords) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 
 from mcp.server.mcpserver import MCPServer
@@ -42,23 +41,31 @@ def process() -> int:
     return os.getpid()
 
 
-def note(path: str, word: str) -> None:
-    """Leave a word for the test."""
-    Path(path).write_text(word, encoding="utf-8")
+cancelled = asyncio.Event()
 
 
 @server.tool()
 async def hang(path: str) -> str:
-    """Wait for ever; write to *path* that it began, and that it was cancelled."""
-    note(path, "began")
+    """Wait for ever, and make the file at *path* to say that this has begun."""
+    touch(path)
     try:
         await asyncio.Event().wait()
     finally:
-        note(path, "cancelled")
+        cancelled.set()
     return "never"
 
 
+def touch(path: str) -> None:
+    """Make a file."""
+    Path(path).touch()
+
+
+@server.tool()
+async def wait_cancelled() -> str:
+    """Wait until a call of hang was cancelled."""
+    await cancelled.wait()
+    return "it was cancelled"
+
+
 if __name__ == "__main__":
-    if "broken" in sys.argv:
-        sys.exit("no such database")
     server.run()

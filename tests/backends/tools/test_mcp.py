@@ -12,8 +12,8 @@ import psutil
 import pytest
 import uvicorn
 
-from retinue.actors import Runtime
-from retinue.backends.mcp import McpServer
+from retinue.actors import ManualClock, Runtime
+from retinue.backends.mcp import TIMEOUT, McpServer
 from retinue.protocol.errors import InvalidAgent
 from tests.backends.loop.models import Talker, calls, says
 from tests.backends.tools import mcp_server
@@ -65,19 +65,21 @@ def test_a_server_of_the_sdk_is_used_and_goes_with_its_run(threaded: Runtime) ->
     assert before == psutil.Process().children(recursive=True)
 
 
-def test_a_cancelled_call_is_cancelled_at_the_server(threaded: Runtime, tmp_path: Path) -> None:
+def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
     """
-    H07: the server hears that nobody waits any more, before it is closed.
+    H07: a call that is late by the runtime's clock stops at the server too, which stays up.
     """
-    place = tmp_path / "hang"
-    tools = [McpServer(command=SDK_SERVER, timeout=1.0)]
-    model = caller(("hang", {"path": str(place)}))
-    run = threaded.start("spawn", "go", agent=with_tools(model, tools)).get(timeout=PATIENCE)
+    clock, place = ManualClock(), tmp_path / "began"
+    model = caller(("hang", {"path": str(place)}), ("wait_cancelled", {}))
+    agent = with_tools(model, [McpServer(command=SDK_SERVER)])
+    with Runtime(clock=clock) as runtime:
+        run = runtime.start("spawn", "go", agent=agent).get(timeout=PATIENCE)
+        while not place.exists():
+            assert not run.result.is_done
+        clock.advance(TIMEOUT)
 
-    assert "done" == ended(run).text
-    assert ["timed out: hang had 1 s, and was cancelled"] == texts(run)
-    run.dispose().get(timeout=2 * PATIENCE)
-    assert "cancelled" == place.read_text()
+        assert "done" == ended(run).text
+        assert ["timed out: hang had 60 s, and was cancelled", "it was cancelled"] == texts(run)
 
 
 @pytest.mark.parametrize("is_shared", [False, True], ids=["per run", "shared"])
