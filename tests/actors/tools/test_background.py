@@ -131,13 +131,12 @@ def test_steering_ends_the_wait(chief: Chief) -> None:
 def test_at_most_so_many_run_at_once(chief: Chief) -> None:
     """JOB-1: the next is refused before it exists, and there is room when one has ended."""
     many = [later(f"{n} x") for n in (2, 9, 9)]
-    script = [calls(*many), calls(call("subagent_wait", run_ids=[], mode="any"))]
 
     def wait(request: Any) -> Any:
         ids = [b.text.split("run ")[1].split(".")[0] for b in request.messages[-1].content[:2]]
         return calls(call("subagent_wait", run_ids=ids, mode="any"))
 
-    script = {1: calls(*many), 3: calls(later("1 y")), 4: "done"}
+    script: dict[int, Any] = {1: calls(*many), 3: calls(later("1 y")), 4: "done"}
     run = chief.start(
         lambda request: wait(request) if request.step == 2 else script.get(request.step, "so"),
         subagent(agent=worker, most=2),
@@ -248,14 +247,15 @@ def test_only_ones_own_runs_can_be_used(chief: Chief) -> None:
     other = chief.runtime.start("spawn", "99 x", agent=worker).get()
     ended = chief.runtime.start("spawn", "0 x", agent=worker).get()
     ended.result.get()
-    ids = [other.id, ended.id, f"{other.id}99", "nonsense"]
+    is_open = chief.runtime.open(Agent(worker, is_open=True)).get()
+    ids = [other.id, ended.id, is_open.id, f"{other.id}99", "nonsense"]
 
     run = chief.start([calls(*[call("subagent_output", run_id=run_id) for run_id in ids]), "done"])
     run.result.get()
 
     results = returned(run)
-    assert [True] * 4 == [result.is_error for result in results]
-    assert ["NotAllowed", "NotAllowed", "NoSuchRun", "NoSuchRun"] == [
+    assert [True] * 5 == [result.is_error for result in results]
+    assert ["NotAllowed", "NotAllowed", "NotAllowed", "NoSuchRun", "NoSuchRun"] == [
         result.text.split(":")[0] for result in results
     ]
     assert not other.result.is_done

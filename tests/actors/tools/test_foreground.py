@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import attrs
 import pytest
 
-from retinue.actors import Agent, DeterministicDispatcher, Runtime
+from retinue.actors import Agent, DeterministicDispatcher, Runtime, Tool
 from retinue.actors.tools import subagent
 from retinue.backends.models.scripted import ScriptedModel
 from retinue.protocol.errors import ProviderFault
@@ -113,6 +114,40 @@ def test_the_tools_cancel_is_the_runs_cancel(chief: Chief) -> None:
     assert not run.result.is_done
 
 
+def test_a_call_that_is_cancelled_alone_takes_its_run_along(chief: Chief) -> None:
+    """TOOL-9: the turn goes on, and the child of the call does not."""
+
+    class Hurried:
+        names = ("subagent",)
+
+        def __init__(self) -> None:
+            self._tool = subagent(agent=worker, background=False)
+
+        async def tools(self, turn: Any) -> list[Tool]:
+            return [attrs.evolve(tool, timeout=5.0) for tool in await self._tool.tools(turn)]
+
+        async def close(self, run_id: str) -> None:
+            await self._tool.close(run_id)
+
+    probe = Probe()
+    chief.runtime.subscribe(probe.tell)
+    run = chief.start([calls(delegate("60 late")), calls(call("nap")), "so"], Hurried(), nap)
+
+    assert "so" == run.result.get().unwrap()
+    run.dispose().get()
+
+    assert "timed out" in returned(run)[0].text
+    ends = [letter.result for letter in probe.unread() if isinstance(letter, RunEnded)]
+    assert ["aborted", "completed"] == [result.stop_reason for result in ends]
+    assert 7.0 == chief.dispatcher.clock.now()
+
+
+async def nap() -> str:
+    """Sleep."""
+    await asyncio.sleep(2)
+    return "slept"
+
+
 @pytest.mark.parametrize("background", [False, True])
 def test_a_cancel_while_the_start_is_pending_leaves_no_child(
     chief: Chief, *, background: bool
@@ -187,6 +222,7 @@ def test_five_ways_to_delegate_stop_at_the_depth(chief: Chief) -> None:
     refused: list[str] = []
 
     def always(request: Any) -> Any:
+        assert len(request.path) < 6, "nothing stops it"
         last = request.messages[-1].content[0]
         if request.step > 1:
             refused.extend([b.text for b in request.messages[-1].content if b.is_error])

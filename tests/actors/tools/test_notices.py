@@ -11,6 +11,7 @@ import pytest
 from retinue.actors import DeterministicDispatcher, Runtime
 from retinue.actors.tools import subagent
 from retinue.protocol.log import TurnStarted
+from retinue.protocol.messages import TakeOutput
 from tests.actors.tools.chiefs import Chief, call, calls, heard, later, read, returned, worker
 
 
@@ -113,6 +114,7 @@ def test_notices_alone_wake_three_times_in_a_row(chief: Chief) -> None:
     """JOB-6: who starts the next run whenever one has ended is stopped; a user's word resets it."""
 
     def script(request: Any) -> Any:
+        assert request.turn < 20, "nothing stops it"
         return calls(later(f"1 {request.turn}")) if request.step == 1 else "ok"
 
     run = chief.open(script)
@@ -126,6 +128,37 @@ def test_notices_alone_wake_three_times_in_a_row(chief: Chief) -> None:
     assert "\n4\n" in read(chief.requests[-1].messages)
     chief.dispatcher.advance(3600.0)
     assert 5 + 3 == turns(run)
+
+
+async def read_early(turn: Any) -> str:
+    """Take note of a text before its run has ended."""
+    (child,) = [run.run_id for run in turn.run.ref.children()]
+    is_new = await turn.workplace.ask(TakeOutput(child))
+    return f"new: {is_new}"
+
+
+def test_an_end_whose_text_was_read_wakes_nobody(chief: Chief) -> None:
+    """H34, H35: whoever has read it needs no turn for the line that is left."""
+    script = [calls(later("5 x")), calls(call("read_early")), "ok", "ok"]
+    run = chief.open(script, subagent(agent=worker), read_early)
+    run.ask("go").get()
+
+    chief.dispatcher.advance(60.0)
+
+    assert 1 == turns(run)
+    run.ask("more").get()
+    (notice,) = heard(run)
+    assert notice.text.endswith("; you have read what it left.")
+
+
+def test_a_turn_that_waits_ends_with_a_run_whose_text_was_read(chief: Chief) -> None:
+    """H29, H34: there is nothing more to say, and the turn is over all the same."""
+    script = [calls(later("5 x")), calls(call("read_early")), "waited"]
+
+    run = chief.start(script, subagent(agent=worker), read_early)
+
+    assert "waited" == run.result.get().unwrap()
+    assert 5.0 == chief.dispatcher.clock.now()
 
 
 def test_fifty_ends_at_random_are_told_apart() -> None:
