@@ -1,5 +1,5 @@
 """
-A survey in the foreground: what the main thread does while the runtime works.
+A run in the foreground: what the main thread does while the runtime works.
 
 It waits on one queue, for the end, for a signal and for the time to show something. A
 signal handler may strike anywhere, inside a lock too; all that it does is to put a number
@@ -14,15 +14,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import attrs
 
-from retinue.actors import Cancellation, NotStarted, RunResult, Runtime
-from retinue.actors.serve._survey_progress import Progress
-from retinue.actors.serve._survey_tally import Tally, from_json
-from retinue.actors.serve.survey import Plan, start_survey
-from retinue.protocol.errors import NotQuiescent, StartCancelled
+from retinue.actors import Cancellation, NotStarted, Reply, Run, RunResult, Runtime
+from retinue.protocol.errors import NotQuiescent
+
+P = TypeVar("P", bound=Callable[[Any], None])
+P_contra = TypeVar("P_contra", contravariant=True)
 
 # Exit codes. A signal's is 128 and its number, as shells have it.
 FAILED: Final = 1
@@ -31,12 +31,12 @@ OUT_OF_TIME: Final = 3
 BY_SIGNAL: Final = 128
 
 
-class View(Protocol):
-    """Shows how far a survey has come."""
+class View(Protocol[P_contra]):
+    """Shows how far a run has come."""
 
     period: float
 
-    def show(self, progress: Progress, seconds: float) -> None:
+    def show(self, progress: P_contra, seconds: float) -> None:
         """Show it; *seconds* have passed since the start."""
         ...
 
@@ -50,109 +50,89 @@ class View(Protocol):
 
 
 @attrs.frozen
-class Order:
-    """What is to be surveyed, and how long."""
+class Came:
+    """What came of a run: how it ended, the code of what stopped it, and what there is to say."""
 
-    path: str
-    plan: Plan = attrs.field(factory=Plan)
-    max_live: int | None = None
-    cancel_after: float | None = None
-
-
-@attrs.frozen
-class Ending:
-    """What came of a survey: the tally, the exit code, and what there is to say about it."""
-
-    tally: Tally
+    outcome: RunResult | NotStarted
     code: int = 0
     notes: tuple[str, ...] = ()
 
 
-def survey_in_foreground(order: Order, view: View) -> Ending:
+@attrs.frozen
+class Foreground(Generic[P]):
     """
-    Survey a directory and show the progress; call this on the main thread.
+    One run in the foreground.
 
-    SIGINT and SIGTERM cancel the survey, and what was counted is its partial result. A
-    second one ends the process at once. Afterwards the handlers are those from before.
-
-    Raises:
-        RetinueError: the survey could not be started.
+    Args:
+        begin: starts it, with a token that cancels it.
+        progress: is told every event of the runtime.
+        view: shows the progress.
+        cancel_after: seconds after which it is cancelled, or None.
+        seed: the runtime's.
     """
-    events: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    progress, cancellation = Progress(), Cancellation()
-    notes: list[str] = []
-    with Signals(events.put, view.abandon):
-        runtime = Runtime()
-        try:
-            runtime.subscribe(progress)
-            start = start_survey(
-                runtime, order.path, order.plan, max_live=order.max_live, cancel=cancellation
-            )
-            runtime.wait([start]).on_done(events.put)
-            outcome, code = _watch(events, order, view, progress, cancellation)
-        finally:
-            view.hide()
+
+    begin: Callable[[Runtime, Cancellation], Reply[Run]]
+    progress: P
+    view: View[P]
+    cancel_after: float | None = None
+    seed: object = None
+
+    def run(self) -> Came:
+        """
+        Run it to its end and show the progress; call this on the main thread.
+
+        SIGINT and SIGTERM cancel the run, and what it has is its partial result. A second
+        one ends the process at once. Afterwards the handlers are those from before.
+        """
+        events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        cancellation = Cancellation()
+        notes: list[str] = []
+        with Signals(events.put, self.view.abandon):
+            runtime = Runtime(seed=self.seed)
             try:
-                runtime.close()
-            except NotQuiescent as stuck:
-                notes.append(f"would not stop: {', '.join(stuck.stuck)}")
-    if cancellation.reason is not None:
-        notes.insert(0, cancellation.reason)
-    return _ending(outcome, code, progress.total, order.plan.provider, notes)
+                runtime.subscribe(self.progress)
+                start = self.begin(runtime, cancellation)
+                runtime.wait([start]).on_done(events.put)
+                outcome, code = self._watch(events, cancellation)
+            finally:
+                self.view.hide()
+                try:
+                    runtime.close()
+                except NotQuiescent as stuck:
+                    notes.append(f"would not stop: {', '.join(stuck.stuck)}")
+        if cancellation.reason is not None:
+            notes.insert(0, cancellation.reason)
+        return Came(outcome, code, tuple(notes))
 
-
-def _watch(
-    events: queue.SimpleQueue[Any],
-    order: Order,
-    view: View,
-    progress: Progress,
-    cancellation: Cancellation,
-) -> tuple[RunResult | NotStarted, int]:
-    """Wait for the outcome, cancelling and showing on the way; returns it and a code."""
-    started = time.monotonic()
-    code = 0
-    left = order.cancel_after
-    while True:
-        period = view.period if left is None else min(view.period, max(left, 0.0))
-        try:
-            event = events.get(timeout=period)
-        except queue.Empty:
-            event = None
-        seconds = time.monotonic() - started
-        if isinstance(event, int):
-            code = BY_SIGNAL + event
-            left = None
-            cancellation.cancel(f"cancelled by {signal.Signals(event).name}")
-        elif event is not None:
-            (outcome,) = event.outcome()
-            return outcome, code
-        elif left is not None:
-            left = (order.cancel_after or 0.0) - seconds
-            if left <= 0.0:
-                code = OUT_OF_TIME
+    def _watch(
+        self, events: queue.SimpleQueue[Any], cancellation: Cancellation
+    ) -> tuple[RunResult | NotStarted, int]:
+        """Wait for the outcome, cancelling and showing on the way; returns it and a code."""
+        started = time.monotonic()
+        code = 0
+        left = self.cancel_after
+        view = self.view
+        while True:
+            period = view.period if left is None else min(view.period, max(left, 0.0))
+            try:
+                event = events.get(timeout=period)
+            except queue.Empty:
+                event = None
+            seconds = time.monotonic() - started
+            if isinstance(event, int):
+                code = BY_SIGNAL + event
                 left = None
-                cancellation.cancel(f"cancelled after {order.cancel_after:g} s")
-        view.show(progress, seconds)
-
-
-def _ending(
-    outcome: RunResult | NotStarted, code: int, pieces: Tally, provider: str, notes: list[str]
-) -> Ending:
-    """Make the best of what came: the root's own tally, or else the sum of the pieces."""
-    if isinstance(outcome, NotStarted):
-        if not (code and isinstance(outcome.error, StartCancelled)):
-            raise outcome.error
-    else:
-        try:
-            tally = from_json(outcome.structured)
-        except ValueError:
-            if not code:
-                why = outcome.diagnostic or "what it returned is no tally"
-                notes.append(f"provider {provider!r} did not survey it: {why}")
-        else:
-            if outcome.is_success and not tally.is_partial:
-                return Ending(tally, code, tuple(notes))
-    return Ending(attrs.evolve(pieces, is_partial=True), code or FAILED, tuple(notes))
+                cancellation.cancel(f"cancelled by {signal.Signals(event).name}")
+            elif event is not None:
+                (outcome,) = event.outcome()
+                return outcome, code
+            elif left is not None:
+                left = (self.cancel_after or 0.0) - seconds
+                if left <= 0.0:
+                    code = OUT_OF_TIME
+                    left = None
+                    cancellation.cancel(f"cancelled after {self.cancel_after:g} s")
+            view.show(self.progress, seconds)
 
 
 class Signals:

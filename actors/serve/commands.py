@@ -10,16 +10,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from retinue.actors.serve._foreground import (
-    BY_SIGNAL,
-    FAILED,
-    REFUSED,
-    Order,
-    View,
-    survey_in_foreground,
-)
+from retinue.actors.serve._foreground import BY_SIGNAL, FAILED, REFUSED, View
 from retinue.actors.serve._live import LineView, TreeView, report_tables
 from retinue.actors.serve._streams import write
+from retinue.actors.serve._survey_foreground import Order, survey_in_foreground
+from retinue.actors.serve._survey_progress import Progress
 from retinue.actors.serve._survey_report import report_json, report_lines, visible
 from retinue.actors.serve._survey_tally import Tally, shown
 from retinue.actors.serve.survey import WIDTH, Plan
@@ -123,7 +118,7 @@ def _check_directory(path: str) -> None:
     os.close(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
-def _view() -> View:
+def _view() -> View[Progress]:
     console = Console(stderr=True)
     return (
         TreeView(console)
