@@ -18,6 +18,8 @@ LONGEST_BACK_OFF: Final = 60.0
 # How far apart those who waited at a gate go on, in seconds for each of them: a hundred
 # children are spread over ten seconds, and not sent off on one beat (H76).
 SPREAD: Final = 0.1
+# Limits are counted by the minute as a rule, so that nobody gains by waiting for longer.
+LONGEST_SPREAD: Final = 60.0
 
 
 class Gate:
@@ -34,7 +36,7 @@ class Gate:
         while (left := self._closed_until - workplace.now()) > 0:
             self._waiting += 1
             try:
-                jitter = random.uniform(0.0, SPREAD * self._waiting)
+                jitter = random.uniform(0.0, min(SPREAD * self._waiting, LONGEST_SPREAD))
                 await workplace.sleep(left + jitter)
             finally:
                 self._waiting -= 1

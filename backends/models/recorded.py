@@ -123,6 +123,14 @@ class RecordedModel:
     def __repr__(self) -> str:
         return f"<model {self.name} {'on' if self._model else 'from'} {self._path}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._model is not None:
+            raise TypeError(
+                f"{self.name}: a model that is recorded stays in its process, which has the tape;"
+                " a replay may go to another"
+            )
+        return RecordedModel, (self._path,)
+
     @property
     def unplayed(self) -> int:
         """How many requests of the tape nobody has made yet."""

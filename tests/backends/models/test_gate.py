@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
 
 from retinue.actors import Agent, DeterministicDispatcher, RunResult, Runtime, agent
 from retinue.backends._inprocess.asking import TRIES
-from retinue.backends._inprocess.gate import BACK_OFF, LONGEST_BACK_OFF, SPREAD
+from retinue.backends._inprocess.gate import (
+    BACK_OFF,
+    LONGEST_BACK_OFF,
+    LONGEST_SPREAD,
+    SPREAD,
+    Gate,
+)
 from retinue.backends.models.scripted import Reply, ScriptedModel
 from retinue.protocol.content import Reasoning, Text
 from retinue.protocol.errors import (
@@ -80,6 +87,41 @@ def test_ten_children_that_hit_a_limit_wait_and_come_back_apart(seed: int) -> No
     assert 2.0 <= min(later) <= max(later) <= 2.0 + CHILDREN * SPREAD
     assert CHILDREN == len({round(time, 3) for time in later})
     assert max(later) - min(later) > SPREAD
+
+
+class Crowd:
+    """A workplace of many that wait at one gate: time passes when all of them do."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.sleeps: Times = []
+        self._all_wait = asyncio.Event()
+
+    def now(self) -> float:
+        """Return a time before all wait, and one long after."""
+        return 1e9 if self._all_wait.is_set() else 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        """Note how long somebody would sleep."""
+        self.sleeps.append(seconds)
+        if len(self.sleeps) == self.size:
+            self._all_wait.set()
+        await self._all_wait.wait()
+
+
+def test_a_crowd_is_spread_over_a_minute_and_no_longer() -> None:
+    """H76: of ten thousand children none waits a quarter of an hour for the others' sake."""
+
+    async def wait() -> Times:
+        crowd, gate, random = Crowd(10_000), Gate(), Random(0)
+        gate.close(Transient("busy", 2.0), 1, crowd.now(), random)
+        await asyncio.gather(*[gate.passed(crowd, random) for _ in range(crowd.size)])
+        return crowd.sleeps
+
+    sleeps = asyncio.run(wait())
+
+    assert 2.0 <= min(sleeps) <= max(sleeps) <= 2.0 + LONGEST_SPREAD
+    assert max(sleeps) > LONGEST_SPREAD
 
 
 def test_who_comes_while_the_gate_is_closed_waits_like_those_who_were_told(

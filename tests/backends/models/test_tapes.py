@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,15 @@ def test_what_is_folded_unfolds(now: dict[str, Any]) -> None:
     before = {"step": 1, "instructions": "a", "messages": ["one"]}
 
     assert now == unfolded(folded(now, before), before)
+
+
+def test_a_replay_may_go_to_another_process_and_a_recording_may_not(tape: Path) -> None:
+    """The copy reads the tape for itself; two that record would each be the first."""
+    live = RecordedModel(tape, ScriptedModel([]), mode="record")
+    with pytest.raises(TypeError, match="stays in its process"):
+        pickle.dumps(live)
+    record(tape, ["hello"])
+
+    copy: RecordedModel = pickle.loads(pickle.dumps(RecordedModel(tape)))  # noqa: S301 - our own
+
+    assert 1 == copy.unplayed
