@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from retinue.protocol import accounting
+from retinue.protocol.agent import Kind as AgentKind
 from retinue.protocol.content import Content
 from retinue.protocol.delegation import NO_LIMITS, Features, Limits
 from retinue.protocol.errors import BudgetSpent, InvalidLimit
@@ -186,7 +187,18 @@ def waits_for(actor: RunActor) -> tuple[str, ...]:
     if phase is Phase.RELEASING:
         return actor.live_children() or ("the driver to close",)
     targets = actor.ref.dispatcher.waits.targets_of(actor.ref)
-    found = [*actor.waits_for_children(), *[str(target.run_id) for target in targets]]
+    found = [*_tools_at_work(actor), *actor.waits_for_children()]
+    found += [str(target.run_id) for target in targets]
     if actor.tickets:
         found.append(f"{len(actor.tickets)} starts" if len(actor.tickets) > 1 else "a start")
+    agent = actor.ref.request.agent
+    if not found and actor.open_turn and agent is not None and agent.kind is AgentKind.MODEL:
+        found.append("the model")
     return tuple(found)
+
+
+def _tools_at_work(actor: RunActor) -> list[str]:
+    if actor.log is None or not actor.open_turn:
+        return []
+    calls = accounting.unanswered_calls(actor.log.open_events)
+    return list(dict.fromkeys([f"tool {call.name}" for call, is_begun in calls if is_begun]))

@@ -8,6 +8,7 @@ import pytest
 
 from retinue.actors import Agent, Run
 from retinue.actors.tools import subagent
+from retinue.backends.models.scripted import Hold, Reply
 from retinue.protocol.events import RunEnded, RunStarted
 from retinue.protocol.log import ToolCalled
 from tests.actors.tools.chiefs import (
@@ -352,3 +353,23 @@ def test_agents_need_no_tools_to_be_children(chief: Chief) -> None:
 
     assert "\nthe child's\n" in returned(run)[0].text
     assert "a child agent, reader, and get its result" in chief.requests[0].tools[0].description
+
+
+def test_a_tree_says_what_each_run_is_at(chief: Chief) -> None:
+    """H22: the tool that a run waits for, the runs in the background, the model."""
+
+    def script(request: Any) -> Any:
+        if request.path[1:]:
+            return Reply("thinking", hold=hold)
+        return calls(delegate("x"), later("y")) if request.step == 1 else "waiting"
+
+    hold = Hold()
+    run = chief.start(script, subagent())
+    chief.dispatcher.run_until_idle()
+
+    top, *below = chief.runtime.tree()
+    assert "tool subagent" == top.waits_for[0]
+    assert child_of(run, 2) in top.waits_for
+    assert [("the model",)] * 2 == [row.waits_for for row in below]
+    hold.release()
+    run.result.get()
