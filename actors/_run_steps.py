@@ -67,9 +67,10 @@ class StepWork(BudgetWork):
         except BudgetSpent as error:
             if fact.is_last and not fact.add:
                 return False
-            if not self._ref.dispatcher.has_asker:
-                self.stop_for(error.reason)
-            raise
+            if self._ref.dispatcher.has_asker:
+                raise
+            self.stop_for(error.reason)
+            return False
         return True
 
     def _must_be_open(self, turn: int) -> None:

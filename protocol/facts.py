@@ -212,7 +212,7 @@ class Returned:
 
 @attrs.frozen
 class DeadlinePassed:
-    """A time that was set has come: ``start``, ``run``, ``stop`` or ``release``."""
+    """A time that was set has come: ``start``, ``near``, ``run``, ``stop`` or ``release``."""
 
     what: str
     turn: int = 0

@@ -9,7 +9,11 @@ import pytest
 from retinue.actors import Agent, Limits, Runtime
 from retinue.backends.models.scripted import Reply, ScriptedModel
 from retinue.backends.scripted import Hold, Item, Return, Scripted, StepEdge
+from retinue.protocol import messages
+from retinue.protocol.content import Text
 from retinue.protocol.errors import BudgetSpent, NotDelivered
+from retinue.protocol.log import Cause, Ending
+from retinue.protocol.provider import OpenOrder, TurnOrder, Workplace
 from retinue.protocol.result import COMPLETED, MAX_TURNS
 from tests.actors.behaviours import WAYS, Steps, echo, ended, opened, started
 from tests.actors.budgets import virtual
@@ -116,3 +120,45 @@ def test_a_step_that_a_steering_asks_for_is_not_taken_when_none_is_left(
     assert (COMPLETED, "whole") == (ended(run).stop_reason, ended(run).text)
     with pytest.raises(NotDelivered):
         receipt.get(timeout=PATIENCE)
+
+
+class Telling(Scripted):
+    """A provider whose runs tell of their step edges, and wait for no answer."""
+
+    def open(self, order: OpenOrder, workplace: Workplace) -> Any:
+        """Open such a run."""
+        return TellingDriver(workplace)
+
+
+class TellingDriver:
+    """Tells of five steps, and then works on until it is stopped."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+        self._turn = 0
+
+    def begin(self, order: TurnOrder) -> None:
+        """Tell."""
+        self._turn = order.turn
+        for number in range(1, 6):
+            self._workplace.report(messages.Said(order.turn, (Text(f"step {number}"),)))
+            self._workplace.report(messages.StepEdge(order.turn))
+
+    def stop(self, cause: Cause) -> None:
+        """Stop."""
+        assert cause is Cause.TURNS
+        self._workplace.report(messages.TurnEnded(self._turn, Ending.ABORTED))
+
+    def close(self) -> None:
+        """Hold nothing."""
+        self._workplace.report(messages.Closed())
+
+
+def test_a_driver_that_waits_for_no_answer_is_stopped_when_no_step_is_left() -> None:
+    """
+    Promise 1: a limit holds for a provider that only tells of its steps, too.
+    """
+    with virtual(providers=[Telling(name="telling")]) as runtime:
+        result = runtime.start("telling", "go", limits=Limits(steps=3)).get().result.get()
+
+    assert MAX_TURNS == result.stop_reason
