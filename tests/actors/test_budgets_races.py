@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
-from retinue.actors import Agent, Cancellation, Limits, Run
+from retinue.actors import Agent, Cancellation, Limits, Run, Runtime
 from retinue.backends.models.scripted import ScriptedModel
 from retinue.backends.scripted import Return, Scripted
 from retinue.protocol.errors import LimitReached, StartCancelled, StartFailed
 from retinue.protocol.model import ModelRequest
 from retinue.protocol.provider import OpenOrder, Workplace
 from retinue.protocol.result import BUDGET, COMPLETED, MAX_TURNS, Usage
-from tests.actors.behaviours import Steps, echo, started
+from tests.actors.behaviours import Steps, echo, opened, started
 from tests.actors.budgets import ONE, virtual, working
+from tests.doubles import PATIENCE
 
 SEEDS = pytest.mark.parametrize("seed", range(40))
 
@@ -161,3 +163,30 @@ def test_a_resident_that_waits_has_no_turn_kept_for_it() -> None:
 
         expected = [COMPLETED, COMPLETED, MAX_TURNS]
         assert expected == [answer.stop_reason for answer in answers]
+
+
+def test_threads_share_what_is_left_as_well(runtime: Runtime) -> None:
+    """
+    H51: eight threads that start at once; five turns are left, and five work.
+    """
+    barrier = threading.Barrier(8)
+    outcomes: list[str] = []
+
+    root = opened(runtime, echo, limits=Limits(turns=5))
+
+    def start() -> None:
+        barrier.wait(PATIENCE)
+        try:
+            run = runtime.start("spawn", "go", agent=echo, parent=root).get(timeout=PATIENCE)
+        except LimitReached:
+            outcomes.append("refused")
+        else:
+            outcomes.append(run.result.get(timeout=PATIENCE).text)
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+
+    assert ["go"] * 5 + ["refused"] * 3 == sorted(outcomes)
