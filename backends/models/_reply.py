@@ -14,7 +14,6 @@ from retinue.protocol.content import (
     Block,
     Content,
     Data,
-    Message,
     Reasoning,
     Text,
     ToolCall,
@@ -221,6 +220,4 @@ def as_reply(given: Any) -> Reply:
         if unknown:
             raise ModelFailed(f"{_FORMS}; unknown: {', '.join(map(repr, unknown))}")
         return Reply(**fields)
-    if isinstance(given, Message):
-        return Reply(given.text)
     raise ModelFailed(f"{_FORMS}; got {given!r}")

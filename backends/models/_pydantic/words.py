@@ -136,7 +136,7 @@ def arguments_of(given: object) -> dict[str, Any]:
             given = json.loads(given)
         except ValueError:
             return {"": given}
-    if not given and not isinstance(given, list):
+    if given is None or given == "":
         return {}
     return cast("dict[str, Any]", given) if isinstance(given, dict) else {"": _as_json(given)}
 

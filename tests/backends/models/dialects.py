@@ -25,6 +25,7 @@ class Streamed:
 
     pieces: tuple[str, ...] = ()
     thoughts: tuple[str, ...] = ()
+    refusal: str = ""
     calls: tuple[tuple[str, str, str], ...] = ()
     finish: str = "stop"
     tokens: tuple[int, int] = (10, 5)
@@ -56,6 +57,8 @@ def error_body(path: str, refused: Refused) -> bytes:
 def opening(path: str, answer: Streamed) -> Iterator[bytes]:
     """Stream an answer up to the end of its text."""
     if path == CHAT:
+        if answer.refusal:
+            yield _chat(answer, {"refusal": answer.refusal})
         for text in answer.thoughts:
             yield _chat(answer, {"reasoning_content": text})
         for text in answer.pieces:

@@ -184,6 +184,15 @@ def test_an_answer_says_why_it_ended(
     )
 
 
+def test_a_refusal_that_comes_apart_from_the_text_is_one(server: Loopback) -> None:
+    """OpenAI gives it in a field of its own; its words are what the answer says."""
+    server.queue(Streamed(refusal="I may not."))
+
+    said = answer(model_at(server, CHAT_MODEL), asked())
+
+    assert ((Text("I may not."),), Finish.REFUSAL) == (said.content, said.finish)
+
+
 @pytest.mark.parametrize("arguments", ['{"at": ', "[1]", '"text"', "7"])
 def test_arguments_that_are_no_object_are_kept_as_they_came(
     server: Loopback, arguments: str

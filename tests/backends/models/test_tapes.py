@@ -11,7 +11,7 @@ import pytest
 from retinue.actors import Agent, Runtime, agent
 from retinue.backends.models._tape import folded, unfolded
 from retinue.backends.models.recorded import RecordedModel
-from retinue.backends.models.scripted import ScriptedModel
+from retinue.backends.models.scripted import Reply, ScriptedModel
 from retinue.protocol.errors import ModelFailed
 from tests.backends.models.taping import CALL, answered, lines, record
 from tests.doubles import PATIENCE
@@ -61,6 +61,26 @@ def test_what_makes_no_sense_is_refused(tape: Path, arguments: Any, said: str) -
         RecordedModel(tape, **arguments)
 
     assert said in str(caught.value)
+
+
+def test_what_is_recorded_may_be_a_name(runtime: Runtime, tape: Path, tmp_path: Path) -> None:
+    """It is resolved as an agent's model is, and its gate is the model's own."""
+    script = tmp_path / "script.json"
+    script.write_text('["hello"]', encoding="utf-8")
+    model = RecordedModel(tape, f"scripted:{script}", mode="record")
+
+    assert f"scripted:{script}" == model.name
+    assert "hello" == answered(runtime, model).text
+    assert 1 == len(lines(tape))
+
+
+def test_a_model_that_breaks_is_a_failure_on_the_tape(runtime: Runtime, tape: Path) -> None:
+    """A replay of it fails as well, and does not wait for what never came."""
+    assert "error" == record(tape, [Reply("half", raises=ValueError("odd"))]).stop_reason
+
+    played = answered(runtime, RecordedModel(tape))
+
+    assert ("error", "ValueError('odd')") == (played.stop_reason, played.diagnostic)
 
 
 def test_a_tape_is_not_recorded_over(tape: Path) -> None:
