@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # How long a close may take, unless its caller says otherwise.
 CLOSE_SECONDS: Final = 10.0
 
-_UNCLOSED: Final = ("what the runs shared did not close in time",)
+_UNCLOSED: Final[tuple[str, ...]] = ("what the runs shared did not close in time",)
 
 
 class ClosableRuntime(RuntimeViews):

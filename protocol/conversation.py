@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import overload
+from typing import cast, overload
 
 from retinue.protocol.content import Message
 
@@ -63,7 +63,7 @@ class Conversation(Sequence[Message]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Conversation, tuple)):
             return NotImplemented
-        return tuple(self) == tuple(other)
+        return tuple(self) == tuple(cast("Sequence[object]", other))
 
     def __hash__(self) -> int:
         return hash(tuple(self))

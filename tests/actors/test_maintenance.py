@@ -50,7 +50,13 @@ def test_it_begins_only_while_the_run_is_idle(runtime: Runtime) -> None:
     INB-18: starting it while a turn is open raises, and the turn notices nothing.
     """
     gate = Gate()
-    run = opened(runtime, lambda turn: (gate.wait(), turn.text)[1])
+
+    def held(turn: Any) -> str:
+        """Work until the gate is open."""
+        gate.wait()
+        return str(turn.text)
+
+    run = opened(runtime, held)
     answer = run.ask("work")
     assert gate.reached.wait(PATIENCE)
 
