@@ -59,7 +59,7 @@ class Arguments:
         Raises:
             InvalidArguments: they do not fit; every violation is named.
         """
-        self.check_object(given)
+        self._check_object(given)
         plain = dict(given)
         found = payload_violations(plain) or value_violations(self._validator, plain)
         built: dict[str, Any] = json_copy(plain) if not found else plain
@@ -76,8 +76,8 @@ class Arguments:
             raise InvalidArguments(NOT_DONE.format(name=self.name), problems)
         return built
 
-    def check_object(self, given: Mapping[str, Any]) -> None:
-        """Refuse what a model wrote that is no JSON object; it is kept under an empty name."""
+    def _check_object(self, given: Mapping[str, Any]) -> None:
+        # What a model wrote that is no JSON object is kept under an empty name.
         if set(given) != {""} or "" in self.schema.get("properties", {}):
             return
         shown = str(given[""])

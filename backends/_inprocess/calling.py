@@ -20,7 +20,6 @@ from retinue.backends._inprocess.batch import Called
 from retinue.backends._inprocess.containing import called as call_of
 from retinue.backends._inprocess.containing import contained, within
 from retinue.backends._inprocess.long_results import LongResults
-from retinue.backends._inprocess.structured import NAME as STRUCTURED
 from retinue.backends._inprocess.turn import BlockingTurn, Turn
 from retinue.protocol.content import ToolCall, ToolResult
 from retinue.protocol.provider import Workplace
@@ -111,10 +110,6 @@ class Calling:
 
     def _arguments(self, tool: Tool, call: ToolCall) -> dict[str, Any]:
         taken = tool.arguments
-        if tool.name == STRUCTURED:
-            # It looks at its value itself, against the schema's own type.
-            taken.check_object(call.arguments)
-            return dict(call.arguments)
         arguments = taken.taken(call.arguments)
         if taken.turn is not None:
             arguments[taken.turn] = self._turn if taken.is_async else self._blocking

@@ -273,3 +273,23 @@ def test_ask_user_needs_somebody_to_ask() -> None:
     """
     with pytest.raises(InvalidAgent, match="ask_user: expected a function, got str"):
         ask_user("me")  # type: ignore[arg-type]
+
+
+def test_a_turn_that_ends_without_its_approver_decides_by_itself() -> None:
+    """
+    POL-5: an approver that does not let go holds up neither the end nor the audit.
+    """
+
+    async def stubborn(question: Question) -> bool:
+        del question
+        try:
+            await asyncio.sleep(HOUR)
+        except asyncio.CancelledError:
+            await asyncio.sleep(HOUR)
+        return True
+
+    with runtime_with(approver=stubborn, grace=2 * HOUR) as runtime:
+        agent = with_tools(caller(("pay", {})), [PAY])
+        run = runtime.start("spawn", "go", agent=agent, deadline=60.0).get()
+        assert "timeout" == ended(run).stop_reason
+        assert [("asked", "pay 5 euros"), ("the turn ended", False)] == audit(run)

@@ -47,8 +47,8 @@ def test_a_run_started_inside_a_tool_is_a_child_of_the_turn(threaded: Runtime) -
 
     def delegate(turn: Any) -> str:
         run = turn.start("spawn", "go", agent=agent if turn.depth < 3 else leaf)
-        parent = threaded.children(turn.run)
-        assert [run.id] == [row.run_id for row in parent]
+        rows = {row.run_id: row.parent_id for row in threaded.tree()}
+        assert turn.run.id == rows[run.id]
         return str(run.result.get().text)
 
     agent = Agent(model=Again(), tools=[Tool("delegate", delegate)])
@@ -103,16 +103,22 @@ def test_a_call_that_is_late_is_cancelled_and_cleans_up(
 
 def test_a_call_in_time_is_not_disturbed_by_its_limit(runtime: Runtime) -> None:
     """
-    A limit that is not reached leaves no timer behind.
+    A limit that is not reached leaves no timer behind, and no task that waits for one.
     """
+    tasks: list[int] = []
+
+    async def count() -> None:
+        tasks.append(len(asyncio.all_tasks()))
 
     async def quick() -> str:
         await asyncio.sleep(1.0)
         return "in time"
 
-    assert ["in time"] == [
-        r.text for r in used(runtime, [Tool("quick", quick, timeout=5.0)], ("quick", {}))
-    ]
+    tools = [Tool("quick", quick, timeout=5.0), count]
+    said = used(runtime, tools, ("count", {}), ("quick", {}), ("count", {}))
+
+    assert "in time" == said[1].text
+    assert 1 == len(set(tasks))
 
 
 def test_a_cancel_during_a_call_settles_it_and_keeps_the_log_balanced(threaded: Runtime) -> None:

@@ -10,7 +10,7 @@ import pytest
 from retinue.actors import Runtime
 from retinue.protocol.agent import Agent
 from retinue.protocol.content import ToolCall, ToolResult
-from retinue.protocol.tool import Guard, Tool
+from retinue.protocol.tool import Conclude, Guard, Tool
 from tests.backends.tools.using import caller, ended, texts, used, with_tools
 
 
@@ -91,6 +91,27 @@ def test_what_a_guard_says_afterwards_stands(
     (result,) = used(runtime, [Tool("work", lambda: "fine", guards=(guard,))], ("work", {}))
 
     assert ("c1", text, is_error) == (result.call_id, result.text, result.is_error)
+
+
+@pytest.mark.parametrize(
+    ("said", "ends"),
+    [(ToolResult("", "other words"), True), (ToolResult("", "an error", is_error=True), False)],
+    ids=["a replacement", "an error"],
+)
+def test_a_conclusion_stands_or_falls_with_its_result(
+    runtime: Runtime, said: ToolResult, *, ends: bool
+) -> None:
+    """
+    STR-5: other words for it change nothing else; an error takes the conclusion back.
+    """
+    tools = [
+        Tool("finish", lambda: Conclude("ok", "the end"), guards=(Guard(after=lambda *_: said),))
+    ]
+    agent = with_tools(caller(("finish", {})), tools)
+    run = runtime.start("spawn", "go", agent=agent).get()
+
+    assert ("the end" if ends else "done") == ended(run).text
+    assert [said.text] == texts(run)
 
 
 @pytest.mark.parametrize("error", [ValueError("broken"), SystemExit(1), KeyError()], ids=repr)

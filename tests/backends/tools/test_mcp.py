@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import socket
 import sys
 import threading
@@ -14,6 +15,7 @@ import uvicorn
 
 from retinue.actors import ManualClock, Runtime
 from retinue.backends.mcp import TIMEOUT, McpServer
+from retinue.protocol.agent import Agent
 from retinue.protocol.errors import InvalidAgent
 from tests.backends.loop.models import Talker, calls, says
 from tests.backends.tools import mcp_server
@@ -120,6 +122,7 @@ def test_a_server_that_dies_is_told_of_and_opened_again(threaded: Runtime) -> No
     assert died.text.endswith("its last words: I was told to die")
     assert died.is_error
     assert first.text != second.text
+    assert not second.is_error
 
 
 @pytest.mark.parametrize(
@@ -229,3 +232,16 @@ def test_a_server_is_described_in_one_way(fields: dict[str, Any]) -> None:
     """
     with pytest.raises(InvalidAgent, match="McpServer"):
         McpServer(**fields)
+
+
+def test_a_server_can_go_to_another_process_as_its_description() -> None:
+    """
+    An agent is a value, with its servers; those that are up stay where they are.
+    """
+    server = small(prefix="x_", env={"A": "b"}, is_shared=True, timeout=3.0)
+
+    agent = pickle.loads(pickle.dumps(Agent(tools=[server])))
+    (copy,) = agent.tools
+    fields = ("command", "name", "prefix", "env", "is_shared", "timeout")
+    assert [getattr(server, name) for name in fields] == [getattr(copy, name) for name in fields]
+    assert copy is not server
