@@ -138,7 +138,7 @@ def check_answer(answer: Answer, model: str) -> Answer:
     """
     wrong = None
     blocks: Any = answer.content
-    if type(blocks) is not tuple or not {type(block) for block in blocks} <= _SAID:
+    if type(blocks) is not tuple or not set(map(type, answer.content)) <= _SAID:
         wrong = f"content: expected a tuple of Text, Reasoning and ToolCall, got {blocks!r:.80}"
     elif not isinstance(answer.usage, Usage):
         wrong = f"usage: expected Usage(...), got {answer.usage!r:.80}"
