@@ -41,7 +41,7 @@ from retinue.protocol.errors import (
     ordinary,
 )
 from retinue.protocol.log import Seed
-from retinue.protocol.provider import OpenOrder, Provider
+from retinue.protocol.provider import OpenOrder, Provider, opens_at_once
 from retinue.protocol.tool_filter import kept_tools
 
 if TYPE_CHECKING:
@@ -214,8 +214,8 @@ class Admission(Budgets):
 
     def _open(self, ref: RunRef, opening: Opening, provider: Provider) -> None:
         """Open in this handler what opens at once, and everything else by message."""
-        if provider.is_immediate and opening.admit.prefix is None:
-            actor = ref.actor
+        actor = ref.actor
+        if opening.admit.prefix is None and opens_at_once(provider, actor.order):
             actor.open_inline()
             if not actor.is_over:
                 self.on_opened(messages.RunOpened(ref))

@@ -27,7 +27,7 @@ from retinue.protocol.errors import (
 )
 from retinue.protocol.lifecycle import Effect, Input, Phase
 from retinue.protocol.log import Ending, Log, PolicySet
-from retinue.protocol.provider import Outcome, check_driver
+from retinue.protocol.provider import Outcome, check_driver, opens_at_once
 from retinue.protocol.result import ERROR, RunResult, bounded_diagnostic
 from retinue.protocol.tool_filter import POLICY, record
 
@@ -63,7 +63,7 @@ class RunActor(Maintained):
         provider, workplace, order = self.provider, self.workplace, self.order
         assert order is not None
         self.driver_state = "opening"
-        if provider.is_immediate:
+        if opens_at_once(provider, order):
             try:
                 driver = provider.open(order, workplace)
             except BaseException as error:  # noqa: BLE001 - the provider's door

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from retinue.backends._inprocess.driver import BehaviourDriver
 from retinue.backends._inprocess.model_driver import driver_of
+from retinue.protocol.agent import Kind
 from retinue.protocol.delegation import ALL_CAPABILITIES, Capabilities
 from retinue.protocol.provider import OpenOrder, Workplace
 
@@ -31,6 +32,12 @@ class InProcess:
 
     def __repr__(self) -> str:
         return f"<provider {self.name}>"
+
+    def takes_time(self, order: OpenOrder) -> bool:
+        """Whether a run needs a thread to open: a model's name may import, or read a file."""
+        agent = order.agent
+        is_model = agent is not None and agent.kind is Kind.MODEL
+        return is_model and isinstance(order.options.get("model"), str)
 
     def open(self, order: OpenOrder, workplace: Workplace) -> BehaviourDriver:
         """

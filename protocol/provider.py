@@ -268,6 +268,17 @@ class Provider(Protocol):
 _SOUND: Final[WeakSet[type]] = WeakSet()
 
 
+def opens_at_once(provider: Provider, order: OpenOrder) -> bool:
+    """
+    Whether this run may be opened inside a handler.
+
+    A provider that is immediate may have runs that are not: it then has a method
+    ``takes_time`` that says so of an order.
+    """
+    takes_time = getattr(provider, "takes_time", None)
+    return provider.is_immediate and not (takes_time is not None and takes_time(order))
+
+
 def check_driver(driver: object, provider: str) -> None:
     """
     Take what has a driver's shape.
