@@ -124,6 +124,7 @@ class Foreground(Generic[P]):
                 left = None
                 cancellation.cancel(f"cancelled by {signal.Signals(event).name}")
             elif event is not None:
+                view.show(self.progress, seconds)
                 (outcome,) = event.outcome()
                 return outcome, code
             elif left is not None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from retinue.actors.serve._ask_command import ask
 from retinue.actors.serve._foreground import BY_SIGNAL, FAILED, REFUSED, View
 from retinue.actors.serve._live import LineView, TreeView, report_tables
 from retinue.actors.serve._streams import write
@@ -94,6 +95,9 @@ def survey(
     except KeyboardInterrupt:  # before or after the survey, which handles its own
         code = BY_SIGNAL + signal.SIGINT
     raise typer.Exit(code)
+
+
+app.command()(ask)
 
 
 def _survey(order: Order, *, as_json: bool) -> int:
