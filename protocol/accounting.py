@@ -259,18 +259,15 @@ def unanswered_calls(events: Iterable[Event]) -> tuple[tuple[ToolCall, bool], ..
 def unanswered_approvals(events: Iterable[Event]) -> tuple[str, ...]:
     """Return the calls of the open step whose approval was asked for and not decided."""
     asked: list[str] = []
-    decided: list[str] = []
+    decided: set[str] = set()
     for event in _backwards(events):
         if type(event) is StepStarted:
             break
         if type(event) is ApprovalGiven:
-            decided.append(event.call_id)
-        elif type(event) is ApprovalAsked:
-            # One call may be asked about by several guards, one after the other.
-            if event.call_id in decided:
-                decided.remove(event.call_id)
-            else:
-                asked.append(event.call_id)
+            decided.add(event.call_id)
+        # Several guards may ask about one call, each when the one before has its decision.
+        elif type(event) is ApprovalAsked and event.call_id not in decided:
+            asked.append(event.call_id)
     return tuple(reversed(asked))
 
 

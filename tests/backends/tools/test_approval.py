@@ -18,7 +18,6 @@ from retinue.protocol.tool import Ask, Tool
 from tests.actors.conftest import watched
 from tests.backends.loop.models import HOUR
 from tests.backends.tools.using import caller, ended, results, texts, with_tools
-from tests.doubles import PATIENCE, Gate
 
 PAY = Tool("pay", lambda: "paid", guards=(lambda *_: Ask("pay 5 euros"),))
 NOBODY = (
@@ -127,29 +126,6 @@ def test_an_approver_is_asked_where_nothing_else_is_said(
 
     assert [text] == texts(run)
     assert [("asked", "pay 5 euros"), decision] == audit(run)
-
-
-def test_a_cancel_while_an_approver_thinks_is_a_decision(threaded: Runtime) -> None:
-    """
-    POL-5: every question has its decision, also when nobody waits for it any more.
-    """
-    threaded.close()
-    gate = Gate()
-
-    def think(question: Question) -> bool:
-        del question
-        gate.wait()
-        return True
-
-    with Runtime(approver=think) as runtime:
-        agent = with_tools(caller(("pay", {})), [PAY])
-        run = runtime.start("spawn", "go", agent=agent).get(timeout=PATIENCE)
-        assert gate.reached.wait(PATIENCE)
-        run.cancel("enough")
-        assert "aborted" == ended(run).stop_reason
-        gate.open()
-
-    assert [("asked", "pay 5 euros"), ("cancelled", False)] == audit(run)
 
 
 def chain(depth: int, found: list[Run]) -> Agent:
@@ -273,23 +249,3 @@ def test_ask_user_needs_somebody_to_ask() -> None:
     """
     with pytest.raises(InvalidAgent, match="ask_user: expected a function, got str"):
         ask_user("me")  # type: ignore[arg-type]
-
-
-def test_a_turn_that_ends_without_its_approver_decides_by_itself() -> None:
-    """
-    POL-5: an approver that does not let go holds up neither the end nor the audit.
-    """
-
-    async def stubborn(question: Question) -> bool:
-        del question
-        try:
-            await asyncio.sleep(HOUR)
-        except asyncio.CancelledError:
-            await asyncio.sleep(HOUR)
-        return True
-
-    with runtime_with(approver=stubborn, grace=2 * HOUR) as runtime:
-        agent = with_tools(caller(("pay", {})), [PAY])
-        run = runtime.start("spawn", "go", agent=agent, deadline=60.0).get()
-        assert "timeout" == ended(run).stop_reason
-        assert [("asked", "pay 5 euros"), ("the turn ended", False)] == audit(run)

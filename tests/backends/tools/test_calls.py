@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -197,3 +198,37 @@ def test_a_tool_is_described_by_its_docstring_or_its_own_words(runtime: Runtime)
     specs = model.requests[0].tools
     assert ["Do the work.", "Do more."] == [spec.description for spec in specs]
     assert ["path"] == specs[0].parameters["required"]
+
+
+def test_a_tool_that_is_not_offered_is_not_there(runtime: Runtime) -> None:
+    """
+    What a tool says of the moment decides, before each request.
+    """
+    on: list[bool] = []
+    tools = [
+        Tool("switch", lambda: on.append(True)),
+        Tool("lamp", lambda: "lit", is_offered=lambda _: bool(on)),
+    ]
+    model = caller(("lamp", {}), ("switch", {}))
+    run = runtime.start("spawn", "go", agent=with_tools(model, tools)).get()
+
+    ended(run)
+    assert [["switch"], ["switch"], ["switch", "lamp"]] == [offered(model, n) for n in range(3)]
+    assert "unknown tool 'lamp'; there are: switch" == texts(run)[0]
+
+
+def test_calls_that_wait_for_one_another_have_a_thread_each(threaded: Runtime) -> None:
+    """
+    LOG-13: ten calls at once, none of which ends before all have begun.
+    """
+    barrier = threading.Barrier(10)
+
+    def meet() -> None:
+        barrier.wait(PATIENCE)
+
+    model = Talker(calls(*[(f"c{n}", "meet", {}) for n in range(10)]), says("done"))
+    agent = with_tools(model, [Tool("meet", meet, is_concurrent=True)])
+    run = threaded.start("spawn", "go", agent=agent).get(timeout=PATIENCE)
+
+    assert "done" == ended(run).text
+    assert ["done"] * 10 == texts(run)

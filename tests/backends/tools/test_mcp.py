@@ -234,14 +234,21 @@ def test_a_server_is_described_in_one_way(fields: dict[str, Any]) -> None:
         McpServer(**fields)
 
 
-def test_a_server_can_go_to_another_process_as_its_description() -> None:
+def test_a_server_can_go_to_another_process_as_its_description(threaded: Runtime) -> None:
     """
     An agent is a value, with its servers; those that are up stay where they are.
     """
-    server = small(prefix="x_", env={"A": "b"}, is_shared=True, timeout=3.0)
+    server = small(prefix="x_", env={"A": "b"}, timeout=30.0)
+    copies: list[McpServer] = []
 
-    agent = pickle.loads(pickle.dumps(Agent(tools=[server])))
-    (copy,) = agent.tools
+    def copy() -> None:
+        copies.extend(pickle.loads(pickle.dumps(Agent(tools=[server]))).tools)  # noqa: S301
+
+    agent = with_tools(caller(("x_process", {}), ("copy", {})), [server, copy])
+    run = threaded.start("spawn", "go", agent=agent).get(timeout=PATIENCE)
+
+    assert "done" == ended(run).text
     fields = ("command", "name", "prefix", "env", "is_shared", "timeout")
-    assert [getattr(server, name) for name in fields] == [getattr(copy, name) for name in fields]
-    assert copy is not server
+    assert [getattr(server, name) for name in fields] == [
+        getattr(copies[0], name) for name in fields
+    ]
