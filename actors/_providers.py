@@ -94,6 +94,16 @@ class Providers:
         """Return a registered provider, without importing anything."""
         return self._by_name.get(name)
 
+    def find(self, name: str) -> Provider | None:
+        """Return the provider that ``get`` would, or None whatever is wrong with it."""
+        found = self._by_name.get(name)
+        if found is None:
+            try:
+                found = self.get(name)
+            except Exception:  # noqa: BLE001 - the registry meets it again, and refuses the start
+                return None
+        return found
+
     def get(self, name: str) -> Provider:
         """
         Return the provider of that name, importing it if it is a known one.

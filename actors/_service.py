@@ -130,13 +130,7 @@ class Service:
 
     def provider_named(self, name: str) -> Provider | None:
         """Return what a start on *name* would get now, importing a known one; else None."""
-        found = self._providers.peek(name)
-        if found is None:
-            try:
-                found = self._providers.get(name)
-            except Exception:  # noqa: BLE001 - the registry meets it again, and refuses the start
-                return None
-        return found
+        return self._providers.find(name)
 
     def turn_outcome(
         self, log: Log, fact: messages.TurnEnded, cause: Cause | None

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from retinue.actors import Runtime
 from retinue.actors.serve.ask import Question, tools_at
 from retinue.actors.serve.commands import app
 from retinue.protocol.errors import InvalidRequest
 
-DELEGATING = {
+DELEGATING: dict[str, list[Any]] = {
     "": [
         {
             "text": "Let me look.",
@@ -151,7 +150,7 @@ def test_it_may_be_told_to_work_alone(ask: Asks) -> None:
 
 def test_the_depth_is_the_trees(ask: Asks) -> None:
     """--max-depth 0: every start is refused in words, and the agent goes on."""
-    script = {"": [DELEGATING[""][0], {"text": "alone", "expect": "max_depth 0"}]}
+    script: Any = {"": [DELEGATING[""][0], {"text": "alone", "expect": "max_depth 0"}]}
 
     result = ask(script, "--max-depth", "0")
 

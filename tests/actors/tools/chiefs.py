@@ -102,3 +102,9 @@ def read(messages: Sequence[Message]) -> str:
     return "\n".join(
         [getattr(block, "text", "") for message in messages for block in message.content]
     )
+
+
+def child_of(run: Run, number: int = 1) -> str:
+    """Return the id of a run's child, where nobody else starts runs."""
+    own, _, last = run.id.rpartition("-")
+    return f"{own}-{int(last) + number}"

@@ -12,12 +12,17 @@ from retinue.actors import DeterministicDispatcher, Runtime
 from retinue.actors.tools import subagent
 from retinue.protocol.log import TurnStarted
 from retinue.protocol.messages import TakeOutput
-from tests.actors.tools.chiefs import Chief, call, calls, heard, later, read, returned, worker
-
-
-def child_of(run: Any, number: int = 1) -> str:
-    """Return the id of a run's child, where nobody else starts runs."""
-    return f"{run.id[:-1]}{1 + number}"
+from tests.actors.tools.chiefs import (
+    Chief,
+    call,
+    calls,
+    child_of,
+    heard,
+    later,
+    read,
+    returned,
+    worker,
+)
 
 
 def turns(run: Any) -> int:
