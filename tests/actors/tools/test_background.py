@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from retinue.actors import Agent, Run
+from retinue.actors import Agent
 from retinue.actors.tools import subagent
 from retinue.backends.models.scripted import Hold, Reply
 from retinue.protocol.events import RunEnded, RunStarted
 from retinue.protocol.log import ToolCalled
-from tests.actors.tools.chiefs import (Chief,
+from tests.actors.tools.chiefs import (
+    Chief,
     call,
     calls,
+    child_of,
     delegate,
     heard,
     later,
     names,
     returned,
-    worker, child_of)
+    worker,
 )
 from tests.doubles import Probe
 

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from retinue.actors import Agent, Run
+from retinue.actors import Agent
 from retinue.actors.tools import subagent
-from tests.actors.tools.chiefs import (Chief,
+from tests.actors.tools.chiefs import (
+    Chief,
     call,
     calls,
+    child_of,
     delegate,
     later,
     returned,
-    worker, child_of)
+    worker,
 )
 
 
