@@ -94,6 +94,8 @@ class Delegation(TurnWork):
     def _inherited_policy(self) -> tuple[tuple[str, Any], ...]:
         """Capture the policies now: later switches belong to this run's own future (POL-1, 3)."""
         approver = self.service.approver
+        if self._ref is self.service.stand_in:
+            return tuple((self.policy or {}).items())  # what a host starts has the host's user
         if not self.policy and approver is None:
             return ()
         # A child has nobody to ask, so approval is pinned whatever the parent's own is.

@@ -117,9 +117,7 @@ class StepWork(BudgetWork):
     def on_ask_approval(self, fact: messages.AskApproval) -> Verdict:
         """Log that a call needs approval; what the policies say is logged with it (POL-5)."""
         self._must_be_open(fact.turn)
-        said = verdict(
-            self.policy, self.service.approver, is_delegated=self._ref.parent is not None
-        )
+        said = verdict(self.policy, self.service.approver, is_delegated=self.workplace.is_delegated)
         asked = ApprovalAsked(fact.turn, self.step, fact.call_id, fact.question, self.now)
         self.the_log().append(asked)
         if said.is_allowed is not None:

@@ -81,6 +81,12 @@ class ActorWorkplace:
         return self.ref.mark
 
     @property
+    def is_delegated(self) -> bool:
+        """Whether another run delegated to this one; what a host starts works for the host."""
+        parent = self.ref.parent
+        return parent is not None and parent is not self.service.stand_in
+
+    @property
     def has_mail(self) -> bool:
         """Whether something was sent that the next step edge takes."""
         return self.ref.has_mail

@@ -44,7 +44,7 @@ def ask_user(answer: Callable[[str], Any], *, name: str = "ask_user") -> Tool:
             turn.check()
         except Cancelled as error:
             raise ToolFailed(f"CALLER_NOT_LIVE: {error}") from error
-        if workplace.ref.parent is not None:
+        if workplace.is_delegated:
             raise ToolFailed(_DELEGATED)
         if inspect.iscoroutinefunction(answer):
             return await answer(question)

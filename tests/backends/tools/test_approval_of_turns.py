@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from retinue.actors import Run, Runtime
+import pytest
+
+from retinue.actors import Run, RunResult, Runtime, ask_user
 from retinue.protocol.approval import Question
+from tests.actors.hosts import hosting, within
 from tests.backends.loop.models import HOUR
 from tests.backends.tools.test_approval import NOBODY, PAY, audit, runtime_with
 from tests.backends.tools.using import caller, ended, texts, with_tools
-from tests.doubles import PATIENCE, Gate
+from tests.doubles import PATIENCE, Gate, Probe
 
 
 def test_a_cancel_while_an_approver_thinks_is_a_decision(threaded: Runtime) -> None:
@@ -83,3 +86,25 @@ def test_a_root_that_goes_on_as_a_child_has_nobody_to_ask_any_more() -> None:
     assert ["paid"] == texts(before)
     assert [NOBODY] == texts(found[0])
     assert 1 == len(asked)
+
+
+@pytest.mark.parametrize("policy", [{}, {"approval": "always"}], ids=repr)
+def test_what_a_host_starts_is_no_delegation(policy: dict[str, str]) -> None:
+    """
+    POL-5, POL-6: the runs of a pykka host stand for its user; only those below are delegated.
+    """
+    heard = Probe()
+    asked: list[Question] = []
+
+    def approver(question: Question) -> bool:
+        asked.append(question)
+        return True
+
+    model = caller(("pay", {}), ("ask_user", {"question": "sure?"}))
+    agent = with_tools(model, [PAY, ask_user(lambda question: f"to {question} yes")])
+    with hosting(heard, approver=approver, policy=policy) as host:
+        run = within(host, lambda it: it.rt.start("spawn", "go", agent=agent).get(timeout=PATIENCE))
+        assert "done" == heard.expect(RunResult).text
+
+    assert ["paid", "to sure? yes"] == texts(run)
+    assert (not policy) == bool(asked)

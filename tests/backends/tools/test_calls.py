@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retinue.actors import DeterministicDispatcher, Runtime
+from retinue.actors import DeterministicDispatcher, Run, Runtime
 from retinue.protocol.agent import Agent
 from retinue.protocol.content import Text
 from retinue.protocol.errors import StartFailed
@@ -219,16 +219,19 @@ def test_a_tool_that_is_not_offered_is_not_there(runtime: Runtime) -> None:
 
 def test_calls_that_wait_for_one_another_have_a_thread_each(threaded: Runtime) -> None:
     """
-    LOG-13: ten calls at once, none of which ends before all have begun.
+    LOG-13: four runs make ten calls at once, and none ends before all forty have begun.
     """
-    barrier = threading.Barrier(10)
+    barrier = threading.Barrier(40)
 
     def meet() -> None:
         barrier.wait(PATIENCE)
 
-    model = Talker(calls(*[(f"c{n}", "meet", {}) for n in range(10)]), says("done"))
-    agent = with_tools(model, [Tool("meet", meet, is_concurrent=True)])
-    run = threaded.start("spawn", "go", agent=agent).get(timeout=PATIENCE)
+    runs: list[Run] = []
+    for _ in range(4):
+        model = Talker(calls(*[(f"c{n}", "meet", {}) for n in range(10)]), says("done"))
+        agent = with_tools(model, [Tool("meet", meet, is_concurrent=True)])
+        runs.append(threaded.start("spawn", "go", agent=agent).get(timeout=PATIENCE))
 
-    assert "done" == ended(run).text
-    assert ["done"] * 10 == texts(run)
+    for run in runs:
+        assert "done" == ended(run).text
+        assert ["done"] * 10 == texts(run)
