@@ -8,8 +8,9 @@ Rule 2: a call's violations are found all at once, each with its JSON pointer.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
@@ -122,7 +123,8 @@ def arguments_of(tool: Tool) -> Arguments:
 
 def _given(parameters: Mapping[str, Any]) -> dict[str, Any]:
     schema: dict[str, Any] = dict(parameters)
-    found = schema_violations(schema)
+    # Looking at a schema takes milliseconds, and the runs of one agent have the same ones.
+    found = payload_violations(schema) or _violations_of(json.dumps(schema))
     if found:
         raise InvalidSchema("its parameters are no JSON Schema", found)
     if schema.get("type", "object") != "object":
@@ -131,3 +133,8 @@ def _given(parameters: Mapping[str, Any]) -> dict[str, Any]:
             " {'type': 'object', 'properties': {...}}"
         )
     return cast("dict[str, Any]", json_copy({"type": "object", **schema}))
+
+
+@lru_cache(maxsize=512)
+def _violations_of(schema: str) -> tuple[str, ...]:
+    return schema_violations(json.loads(schema))

@@ -17,6 +17,7 @@ from retinue.protocol.errors import InvalidAgent
 
 if TYPE_CHECKING:
     from retinue.protocol.arguments import Arguments
+    from retinue.protocol.model import ToolSpec
 
 Before: TypeAlias = Callable[[ToolCall, Any], Any]
 After: TypeAlias = Callable[[ToolCall, ToolResult, Any], Any]
@@ -149,6 +150,14 @@ class Tool:
         from retinue.protocol.arguments import arguments_of
 
         return arguments_of(self)  # pyright: ignore[reportArgumentType]
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """What a model is told of it; raises InvalidAgent as ``arguments`` does."""
+        from retinue.protocol.model import ToolSpec
+
+        taken = self.arguments
+        return ToolSpec(self.name, self.description or taken.description, taken.schema)
 
     def guarded(self, *guards: Guard | Before) -> Tool:
         """Return the same tool with more guards around it."""

@@ -23,33 +23,43 @@ NAME: Final = "read_result"
 _CODE: Final = "utf-32-le"
 _WIDTH: Final = 4
 
+_PARAMETERS: Final = {
+    "type": "object",
+    "properties": {
+        "result_id": {"type": "string", "description": "as in the shown part"},
+        "offset": {"type": "integer", "minimum": 0, "description": "characters"},
+        "limit": {"type": "integer", "minimum": 1, "maximum": RESULT_LIMIT},
+    },
+    "required": ["result_id"],
+    "additionalProperties": False,
+}
+
 
 class LongResults:
     """The long results of one run, on the runtime's loop."""
 
-    __slots__ = ("__weakref__", "_folder", "_lengths", "_remove", "tool")
+    __slots__ = ("__weakref__", "_folder", "_lengths", "_remove", "_tool")
 
     def __init__(self) -> None:
         self._folder: Path | None = None
         self._lengths: dict[str, int] = {}
         self._remove: Any = None
-        self.tool = Tool(
-            NAME,
-            self._read,
-            "Read on in the result of a tool that was too long to be shown at once.",
-            {
-                "type": "object",
-                "properties": {
-                    "result_id": {"type": "string", "description": "as in the shown part"},
-                    "offset": {"type": "integer", "minimum": 0, "description": "characters"},
-                    "limit": {"type": "integer", "minimum": 1, "maximum": RESULT_LIMIT},
-                },
-                "required": ["result_id"],
-                "additionalProperties": False,
-            },
-            is_concurrent=True,
-            result_limit=2 * RESULT_LIMIT,  # a page and the line below it
-        )
+        self._tool: Tool | None = None
+
+    @property
+    def tool(self) -> Tool:
+        """What a model reads on with; few runs need one."""
+        if self._tool is None:
+            what = "Read on in the result of a tool that was too long to be shown at once."
+            self._tool = Tool(
+                NAME,
+                self._read,
+                what,
+                _PARAMETERS,
+                is_concurrent=True,
+                result_limit=2 * RESULT_LIMIT,  # a page and the line below it
+            )
+        return self._tool
 
     def __bool__(self) -> bool:
         return bool(self._lengths)

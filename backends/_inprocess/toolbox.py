@@ -9,7 +9,7 @@ from retinue.backends._inprocess.long_results import NAME as READ_RESULT
 from retinue.backends._inprocess.long_results import LongResults
 from retinue.backends._inprocess.structured import NAME as STRUCTURED
 from retinue.protocol.agent import Agent
-from retinue.protocol.errors import InvalidAgent
+from retinue.protocol.errors import InvalidAgent, ordinary
 from retinue.protocol.model import ToolSpec
 from retinue.protocol.tool import Tool
 from retinue.protocol.tool_filter import ToolFilter, check_names, has_unknown
@@ -29,12 +29,11 @@ class Toolbox:
         InvalidAgent: a tool that the run keeps cannot be called, or has a reserved name.
     """
 
-    __slots__ = ("_agent", "_filter", "_is_checked", "_offered", "_specs", "long", "sections")
+    __slots__ = ("_agent", "_filter", "_is_checked", "_offered", "long", "sections")
 
     def __init__(self, agent: Agent, kept: ToolFilter | None) -> None:
         self._agent = agent
         self._filter = kept
-        self._specs: dict[str, tuple[Tool, ToolSpec]] = {}
         self._offered: dict[str, Tool] = {}
         # A filter over names that only come with their source is looked at when they have.
         self._is_checked = kept is None or not has_unknown(agent.tools)
@@ -95,11 +94,8 @@ class Toolbox:
         return any(not isinstance(item, Tool) for item in self._agent.tools)
 
     def spec(self, tool: Tool) -> ToolSpec:
-        """Return what a model is told of a tool; worked out once."""
-        known = self._specs.get(tool.name)
-        if known is None or known[0] is not tool:
-            known = self._specs[tool.name] = (tool, _spec(tool))
-        return known[1]
+        """Return what a model is told of a tool."""
+        return tool.spec
 
     def unknown(self, name: str) -> str:
         """Say that there is no such tool, whatever took it away (PER-6)."""
@@ -121,12 +117,7 @@ class Toolbox:
             if not isinstance(item, Tool):
                 try:
                     await item.close(run_id)
-                except Exception as error:  # noqa: BLE001 - the others are to be closed too
-                    failed.append(error)
+                except BaseException as error:  # noqa: BLE001 - the others are to be closed too
+                    failed.append(ordinary(error))
         if failed:
             raise ExceptionGroup(f"{run_id}: sources of tools would not close", failed)
-
-
-def _spec(tool: Tool) -> ToolSpec:
-    taken = tool.arguments
-    return ToolSpec(tool.name, tool.description or taken.description, taken.schema)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from retinue.actors import DeterministicDispatcher, Run, Runtime
+from retinue.backends._inprocess.turn import BlockingTurn
 from retinue.protocol.agent import Agent
 from retinue.protocol.content import Text
 from retinue.protocol.errors import StartFailed
@@ -26,16 +27,16 @@ def test_the_turn_is_given_to_who_asks_for_it(runtime: Runtime) -> None:
 
     async def on_loop(turn: Any, word: str) -> str:
         await turn.sleep(1.0)
-        return f"{type(turn).__name__} {word}"
+        return f"{isinstance(turn, BlockingTurn)} {word}"
 
     def on_thread(turn: Any, word: str) -> str:
         turn.sleep(1.0)
-        return f"{type(turn).__name__} {word}"
+        return f"{isinstance(turn, BlockingTurn)} {word}"
 
     said = used(
         runtime, [on_loop, on_thread], ("on_loop", {"word": "a"}), ("on_thread", {"word": "b"})
     )
-    assert ["Turn a", "BlockingTurn b"] == [result.text for result in said]
+    assert ["False a", "True b"] == [result.text for result in said]
 
 
 def test_a_run_started_inside_a_tool_is_a_child_of_the_turn(threaded: Runtime) -> None:
