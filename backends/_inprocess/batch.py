@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from retinue.backends._inprocess.containing import let_go
 from retinue.protocol import messages
 from retinue.protocol.content import ToolCall, ToolResult
 from retinue.protocol.provider import Workplace
@@ -94,10 +95,14 @@ class Batch:
 
     async def _settle(self, running: _Running) -> None:
         """Cancel what is under way, wait for its clean-up, and log it in order."""
-        for _, task in running:
-            task.cancel()
+        try:
+            await let_go([task for _, task in running])
+        finally:
+            self._log(running)
+
+    def _log(self, running: _Running) -> None:
+        """Log what came of calls that are over, whatever became of them."""
         for call, task in running:
-            await asyncio.wait([task])
             if task.cancelled():
                 result = ToolResult(call.call_id, "cancelled before it was done", is_error=True)
             elif (error := task.exception()) is not None:

@@ -20,7 +20,7 @@ from retinue.backends._inprocess.batch import Called
 from retinue.backends._inprocess.containing import called as call_of
 from retinue.backends._inprocess.containing import contained, within
 from retinue.backends._inprocess.long_results import LongResults
-from retinue.backends._inprocess.turn import BlockingTurn, Turn
+from retinue.backends._inprocess.turn import CallTurn, Turn
 from retinue.protocol.content import ToolCall, ToolResult
 from retinue.protocol.provider import Workplace
 from retinue.protocol.tool import Ask, Conclude, Guard, Tool
@@ -32,11 +32,8 @@ _NO_ANSWER: Final = "a guard of {name!r} answered with a {kind}: text denies, No
 class Calling:
     """Executes the tool calls of one turn, on the runtime's loop."""
 
-    def __init__(
-        self, turn: Turn, blocking: BlockingTurn, workplace: Workplace, long: LongResults
-    ) -> None:
+    def __init__(self, turn: Turn, workplace: Workplace, long: LongResults) -> None:
         self._turn = turn
-        self._blocking = blocking
         self._workplace = workplace
         self._long = long
         self._approval = Approval(turn, workplace)
@@ -112,13 +109,19 @@ class Calling:
         taken = tool.arguments
         arguments = taken.taken(call.arguments)
         if taken.turn is not None:
-            arguments[taken.turn] = self._turn if taken.is_async else self._blocking
+            arguments[taken.turn] = self._turn if taken.is_async else CallTurn(self._turn)
         return arguments
 
     async def _run(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         if tool.arguments.is_async:
             return await tool.function(**arguments)
-        value = await self._workplace.call(lambda: tool.function(**arguments), is_bounded=False)
+        try:
+            value = await self._workplace.call(lambda: tool.function(**arguments), is_bounded=False)
+        except asyncio.CancelledError:
+            view = arguments.get(tool.arguments.turn or "")
+            if isinstance(view, CallTurn):  # its thread looks there, and may go on for long
+                view.note_stopped(f"the call of {tool.name} was cancelled")
+            raise
         return await value if inspect.isawaitable(value) else value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from retinue.protocol.provider import Outcome, Workplace
@@ -49,9 +49,29 @@ async def within(
         return task.result() if task.done() else None
     finally:
         alarm.cancel()
-        if not task.done():
-            task.cancel()
-            await asyncio.wait((task,))
+        await let_go([task])
+
+
+async def let_go(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """
+    Cancel *tasks*, and return when every one of them has cleaned up.
+
+    Raises:
+        CancelledError: this task was cancelled meanwhile. Their clean-ups were cut short by
+            that, and have ended all the same: nothing goes on that nobody waits for.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    for task in tasks:
+        task.cancel()
+    while left := [task for task in tasks if not task.done()]:
+        try:
+            await asyncio.wait(left)
+        except asyncio.CancelledError as error:
+            cancelled = error
+            for task in left:
+                task.cancel()
+    if cancelled is not None:
+        raise cancelled
 
 
 async def _passed(workplace: Workplace, seconds: float) -> None:

@@ -9,7 +9,7 @@ from retinue.backends._inprocess.calling import Calling
 from retinue.backends._inprocess.driver import BehaviourDriver
 from retinue.backends._inprocess.model_loop import ModelLoop
 from retinue.backends._inprocess.toolbox import Toolbox
-from retinue.backends._inprocess.turn import BlockingTurn, Turn
+from retinue.backends._inprocess.turn import Turn
 from retinue.backends._inprocess.view import TurnView
 from retinue.backends.models.naming import as_model
 from retinue.protocol import messages
@@ -48,8 +48,7 @@ class ModelDriver(BehaviourDriver):
                 f"{view.agent_name} has neither behaviour nor model: give it"
                 " Agent(model='openai:gpt-5'), or its parent, or options={'model': ...}"
             )
-        blocking = BlockingTurn.beside(view)
-        calling = Calling(view, blocking, self._workplace, self._toolbox.long)
+        calling = Calling(view, self._workplace, self._toolbox.long)
         self._loop = ModelLoop(
             view, self._model, self._toolbox, calling, self._open.schema, self._workplace
         )

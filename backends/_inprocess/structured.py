@@ -74,7 +74,7 @@ class Structured:
                 wrapper[key] = json.pop(key)
         return wrapper
 
-    def _stage(self, **arguments: Any) -> Conclude:
+    def _stage(self, /, **arguments: Any) -> Conclude:
         value: Any = arguments.get("result") if self._is_wrapped else arguments
         violations = self._schema.violations(value)
         if violations:

@@ -107,11 +107,6 @@ class BlockingTurn(TurnView):
 
     __slots__ = ()
 
-    @classmethod
-    def beside(cls, turn: TurnView) -> BlockingTurn:
-        """Return the same turn for code that blocks, as sync tools of a model do."""
-        return cls(turn._open, turn._order, turn._workplace)  # noqa: SLF001
-
     def step(self) -> tuple[Message, ...]:
         """Stand at a step edge: return what was steered meanwhile; raises Cancelled."""
         self.check()
@@ -171,3 +166,26 @@ class BlockingTurn(TurnView):
     def set_policy(self, name: str, value: Any) -> None:
         """Set one policy that later children inherit."""
         self._ask(messages.SetPolicy(name, value)).get()
+
+
+class CallTurn(BlockingTurn):
+    """The turn as one call of a sync tool sees it: what the turn is told, the call knows too."""
+
+    __slots__ = ("_turn",)
+
+    def __init__(self, turn: Turn) -> None:
+        super().__init__(turn._open, turn._order, turn._workplace)  # noqa: SLF001
+        self._turn = turn
+
+    @property
+    def wrapping_up(self) -> bool:
+        """Whether the turn is to finish with what it has."""
+        return self._turn.wrapping_up
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether the next step edge has something to take."""
+        return self._turn.has_mail
+
+    def _why_stopped(self) -> str | None:
+        return self._stopped or self._turn._why_stopped()  # noqa: SLF001

@@ -17,7 +17,7 @@ from retinue.protocol.provider import OpenOrder, TurnOrder, Workplace
 class TurnView:
     """What both kinds of turn share; one per turn, and no other turn's."""
 
-    __slots__ = ("_is_waiting", "_open", "_order", "_stopped", "_workplace", "wrapping_up")
+    __slots__ = ("_is_waiting", "_is_wrapping_up", "_open", "_order", "_stopped", "_workplace")
 
     def __init__(self, opened: OpenOrder, order: TurnOrder, workplace: Workplace) -> None:
         self._open = opened
@@ -25,7 +25,7 @@ class TurnView:
         self._workplace = workplace
         self._is_waiting = False
         self._stopped: str | None = None
-        self.wrapping_up = False
+        self._is_wrapping_up = False
 
     def __repr__(self) -> str:
         return f"<turn {self._order.turn} of {self._workplace.run_id}>"
@@ -38,13 +38,18 @@ class TurnView:
 
     def note_wrap_up(self) -> None:
         """Note that the turn is to finish with what it has."""
-        self.wrapping_up = True
+        self._is_wrapping_up = True
 
     def note_stopped(self, reason: str) -> None:
         """Note that the turn is over; every later operation raises Cancelled."""
         self._stopped = reason
 
     # Facts about the turn.
+
+    @property
+    def wrapping_up(self) -> bool:
+        """Whether the turn is to finish with what it has."""
+        return self._is_wrapping_up
 
     @property
     def number(self) -> int:
@@ -152,9 +157,12 @@ class TurnView:
         Raises:
             Cancelled: it was stopped.
         """
-        reason = self._stopped or self._workplace.stop_reason
+        reason = self._why_stopped()
         if reason is not None:
             raise Cancelled(f"{self._workplace.run_id}: {reason}")
+
+    def _why_stopped(self) -> str | None:
+        return self._stopped or self._workplace.stop_reason
 
     def say(self, content: object) -> None:
         """Say something that is part of the output; the last thing said counts."""
