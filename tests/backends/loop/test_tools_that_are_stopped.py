@@ -9,7 +9,6 @@ import pytest
 
 from retinue.actors import Agent, DeterministicDispatcher, Run, Runtime, Tool
 from retinue.protocol.errors import Cancelled
-from retinue.protocol.model import Answer, ModelRequest
 from tests.backends.loop.models import HOUR, Talker, calls, says, told
 from tests.doubles import PATIENCE, Gate, Probe
 
@@ -84,17 +83,19 @@ def test_a_sync_tool_that_is_late_sees_that_its_call_was_cancelled() -> None:
     """
     busy = Busy()
 
-    def go_on(_: ModelRequest) -> Answer:
+    def listen() -> str:
+        """Let the other go on while the turn does."""
         busy.gate.open()
-        return says("done")
+        busy.probe.expect(Cancelled)
+        return "heard"
 
-    model = Talker(calls(("a", "work", {})), go_on)
+    model = Talker(calls(("a", "work", {})), calls(("b", "listen", {})), says("done"))
     with Runtime() as runtime:
-        tool = Tool("work", busy.work, timeout=0.001)
-        run = runtime.start("spawn", "go", agent=Agent(model=model, tools=[tool])).get()
+        tools = [Tool("work", busy.work, timeout=0.001), listen]
+        run = runtime.start("spawn", "go", agent=Agent(model=model, tools=tools)).get()
 
         assert "done" == run.result.get(timeout=PATIENCE).text
-        busy.probe.expect(Cancelled)
+        assert "b: heard" in told(run)
 
 
 @pytest.mark.parametrize("timeout", [None, HOUR], ids=["no time of its own", "an hour"])
