@@ -56,6 +56,7 @@ class Toolbox:
 
         Raises:
             InvalidToolFilter: the filter names what no tool is called.
+            InvalidAgent: two tools have one name.
         """
         tools: dict[str, Tool] = {}
         names: list[str] = []
@@ -64,7 +65,7 @@ class Toolbox:
             for tool in found:
                 names.append(tool.name)
                 if self._keeps(tool) and (tool.is_offered is None or tool.is_offered(turn)):
-                    tools.setdefault(tool.name, tool)
+                    self._add(tools, tool)
         self._check_filter(names)
         self.sections = self._guidance(turn, tools)
         if self.long:
@@ -80,6 +81,15 @@ class Toolbox:
             if not isinstance(item, Tool) and hasattr(item, "guidance")
         ]
         return tuple([text for text in said if text])
+
+    @staticmethod
+    def _add(tools: dict[str, Tool], tool: Tool) -> None:
+        if tool.name in tools:
+            raise InvalidAgent(
+                f"two tools are called {tool.name!r}; a prefix tells sources apart, as in"
+                " McpServer(prefix=...)"
+            )
+        tools[tool.name] = tool
 
     def _check_filter(self, names: list[str]) -> None:
         kept = self._filter

@@ -133,3 +133,19 @@ def test_other_rules_are_refused(runtime: Runtime) -> None:
     """
     with pytest.raises(InvalidRequest, match="tool_rules: expected ceiling or own, got 'none'"):
         runtime.start("spawn", "go", agent=fine, tool_rules="none").get()
+
+
+def test_two_tools_of_one_name_are_refused_when_they_meet(runtime: Runtime) -> None:
+    """
+    Which of the two is called would be chance; one that is filtered out is in nobody's way.
+    """
+    tools = [Later(("read",)), Later(("read", "write"))]
+    both = runtime.start("spawn", "go", agent=with_tools(Talker(), tools)).get()
+    model = Talker(says("done"))
+    one = runtime.start(
+        "spawn", "go", agent=with_tools(model, tools), tool_filter={"deny": ["read"]}
+    ).get()
+
+    assert "two tools are called 'read'" in str(ended(both).diagnostic)
+    ended(one)
+    assert ["write"] == offered(model)

@@ -109,6 +109,22 @@ def test_a_series_of_runs_leaves_what_the_first_one_left(
     assert (1 if is_shared else 20) == len(servers)
 
 
+def test_runs_that_come_together_share_one_server(threaded: Runtime) -> None:
+    """
+    H15: whoever comes while it is opened waits for that, and opens no other.
+    """
+    server = small(is_shared=True)
+    runs = [
+        threaded.start("spawn", "go", agent=with_tools(caller(("process", {})), [server])).get(
+            timeout=PATIENCE
+        )
+        for _ in range(8)
+    ]
+
+    assert 8 * ["done"] == [ended(run).text for run in runs]
+    assert 1 == len({text for run in runs for text in texts(run)})
+
+
 def test_a_server_that_dies_is_told_of_and_opened_again(threaded: Runtime) -> None:
     """
     The call that it died in is an error that quotes it; the next step has a new server.
