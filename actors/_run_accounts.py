@@ -14,6 +14,7 @@ import attrs
 from retinue.actors._mailbox import LATER
 from retinue.actors._run_children import Delegation
 from retinue.protocol import messages
+from retinue.protocol.agent import Kind as AgentKind
 from retinue.protocol.content import Form, Kind, Message, Text
 from retinue.protocol.inbox import Waiting
 from retinue.protocol.lifecycle import Phase
@@ -56,7 +57,16 @@ class Accounts(Delegation):
         return self.told
 
     def _woke_for_notices(self) -> bool:
-        """Whether the last turns were about ends of children alone, as many as may be."""
+        """
+        Whether the last turns were about ends of children alone, as many as may be.
+
+        A loop that sustains itself is a model's: a behaviour and a host have been written
+        to hear of every end.
+        """
+        agent = self._ref.request.agent
+        is_model = agent is None or agent.kind is AgentKind.MODEL
+        if not is_model or getattr(self.provider, "is_endless", False):
+            return False
         log = self.the_log()
         turn = log.latest
         for _ in range(NOTICE_TURNS):

@@ -37,6 +37,17 @@ class Child:
     result: RunResult | None = None
     problem: str | None = None
 
+    def let_go(self) -> None:
+        """Keep no more than the result of a run that has released everything."""
+        run = self.run
+        if run is not None and not self.is_alive and not (run.ref.stuck or run.ref.release_error):
+            self.run, self.result = None, run.result.value
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the run has not ended, or not let go yet."""
+        return self.run is not None and not self.run.ref.is_sealed
+
 
 @attrs.define(eq=False)
 class Ledger:
@@ -57,11 +68,11 @@ class Ledger:
             known = self._offered[key[0]] = (key, make())
         return known[1]
 
-    @property
     def alive(self) -> int:
-        """How many are under way, those included that are being stopped (JOB-1)."""
-        live = [c for c in self.children.values() if c.run is not None and not c.run.ref.is_sealed]
-        return self.starting + len(live)
+        """Return how many are under way, those included that are being stopped (JOB-1)."""
+        for child in self.children.values():
+            child.let_go()
+        return self.starting + sum(child.is_alive for child in self.children.values())
 
 
 class Ledgers:
@@ -133,7 +144,7 @@ class Calls:
 
     async def _background(self, label: str, prompt: str) -> str:
         ledger, most = self._ledger, self._order.most
-        if ledger.alive >= most:  # before anything can start
+        if ledger.alive() >= most:  # before anything can start
             raise LimitReached(
                 f"{most} background runs of yours are under way, as many as may be; wait for one"
                 f" with {self._order.names.wait}, or stop one with {self._order.names.cancel}"

@@ -24,8 +24,9 @@ _STDIN = "-"
 
 def ask(
     question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="The question; - reads it from stdin.")
-    ] = _STDIN,
+        str | None,
+        typer.Argument(metavar="QUESTION", help="The question; - or a pipe is read from stdin."),
+    ] = None,
     *,
     model: Annotated[
         str,
@@ -114,9 +115,10 @@ def ask(
     raise typer.Exit(code)
 
 
-def _text(question: str) -> str:
-    text = sys.stdin.read() if question == _STDIN else question
-    if not text.strip():
+def _text(question: str | None) -> str:
+    is_piped = question is None and sys.stdin is not None and not sys.stdin.isatty()
+    text = sys.stdin.read() if is_piped or question == _STDIN else question
+    if text is None or not text.strip():
         raise InvalidRequest("there is no question: give it as an argument, or - and stdin")
     return text
 

@@ -126,6 +126,17 @@ def test_reports_and_notices_are_told(host: HostRef, heard: Probe) -> None:
     assert COMPLETED == next(x.stop_reason for x in letters if isinstance(x, RunResult))
 
 
+def test_every_end_is_told_however_many_come_in_a_row(host: HostRef, heard: Probe) -> None:
+    """
+    H21: a host has been written to hear of its children; nothing is held back from it.
+    """
+    for _ in range(5):
+        within(host, lambda it: it.rt.start("spawn", "go", agent=echo, background=True))
+
+        letters = [heard.expect(object) for _ in range(2)]
+        assert [Form.NOTICE] == [x.source.form for x in letters if isinstance(x, Message)]
+
+
 def test_what_was_not_delivered_is_told(host: HostRef, heard: Probe) -> None:
     """
     Promise 5: a prompt that the host sent and that no turn took comes back to it.

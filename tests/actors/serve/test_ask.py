@@ -226,6 +226,16 @@ def test_what_cannot_be_asked_is_refused(ask: Asks, options: list[str], words: s
     assert result.stderr.startswith("retinue: ")
 
 
+def test_a_pipe_needs_no_dash(ask: Asks, tmp_path: Path) -> None:
+    """What comes in a pipe is the question, where none is given."""
+    ask(["never"])
+    options = ["ask", "--model", f"scripted:{tmp_path / 'script.json'}"]
+
+    result = CliRunner().invoke(app, options, input="why?")
+
+    assert (0, "never\n") == (result.exit_code, result.stdout)
+
+
 def test_an_empty_question_is_none(ask: Asks) -> None:
     """Exit code 2, also when stdin has nothing but a newline."""
     result = ask(["never"], question="-", stdin="\n")

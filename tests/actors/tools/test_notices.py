@@ -135,6 +135,23 @@ def test_notices_alone_wake_three_times_in_a_row(chief: Chief) -> None:
     assert 5 + 3 == turns(run)
 
 
+def test_who_was_written_to_hear_of_every_end_does(chief: Chief) -> None:
+    """JOB-6, H21: a behaviour that starts the next run at each end goes on as long as it likes."""
+
+    async def supervisor(turn: Any) -> str:
+        if len(ends) < 9:
+            await turn.start("spawn", "1 x", agent=worker, background=True)
+        ends.append(turn.text)
+        return "ok"
+
+    ends: list[str] = []
+    run = chief.runtime.open(supervisor).get()
+    run.ask("go").get()
+    chief.dispatcher.advance(60.0)
+
+    assert 10 == len(ends)
+
+
 async def read_early(turn: Any) -> str:
     """Take note of a text before its run has ended."""
     (child,) = [run.run_id for run in turn.run.ref.children()]
