@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
@@ -116,11 +116,13 @@ def ask(
 
 
 def _text(question: str | None) -> str:
-    is_piped = question is None and sys.stdin is not None and not sys.stdin.isatty()
-    text = sys.stdin.read() if is_piped or question == _STDIN else question
-    if text is None or not text.strip():
+    stdin: TextIO | None = sys.stdin  # None where it was closed before this process began
+    is_piped = question is None and stdin is not None and not stdin.isatty()
+    if question == _STDIN or is_piped:
+        question = "" if stdin is None else stdin.read()
+    if question is None or not question.strip():
         raise InvalidRequest("there is no question: give it as an argument, or - and stdin")
-    return text
+    return question
 
 
 def _named(model: str) -> str:
