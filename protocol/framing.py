@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import attrs
+
 from retinue.protocol.content import (
     Block,
     Data,
@@ -109,6 +111,10 @@ _ROLES: Final = re.compile(
 )
 
 
+_CLOSING: Final = f"\n</{FRAME}>"
+_FRAMES: Final = re.compile(f"(<{FRAME}[^<>\n]*>)\n.*?{_CLOSING}", re.DOTALL)
+
+
 def inert(text: str) -> str:
     """Make every marker in *text* inert and leave it readable; the rest stays as it is."""
     if not text.isascii() or any(sign in text for sign in "<[:"):
@@ -126,7 +132,7 @@ def framed(text: str, facts: Mapping[str, str | None]) -> str:
         facts: attributes of the frame, in order; those without a value are left out.
     """
     told = "".join([f' {name}="{_attribute(value)}"' for name, value in facts.items() if value])
-    return f"<{FRAME}{told}>\n{inert(text)}\n</{FRAME}>"
+    return f"<{FRAME}{told}>\n{inert(text)}{_CLOSING}"
 
 
 def _attribute(value: str) -> str:
@@ -135,6 +141,44 @@ def _attribute(value: str) -> str:
     for sign, harmless in (('"', "'"), ("<", _OPENS), (">", _QUOTES), ("\uff1c", _OPENS)):
         line = line.replace(sign, harmless)
     return clip(line)
+
+
+@attrs.frozen
+class Span:
+    """Where a frame is in a text: its first character, that of its data, and its last ones."""
+
+    start: int
+    data: int
+    end: int
+    opening: str
+
+
+def spans_of(text: str) -> tuple[Span, ...]:
+    """Find the frames of a text that ``framed`` made; what is inside of them is inert."""
+    return tuple(
+        [
+            Span(found.start(), found.end(1) + 1, found.end(), found.group(1))
+            for found in _FRAMES.finditer(text)
+        ]
+    )
+
+
+def page(text: str, offset: int, spans: Sequence[Span]) -> str:
+    """
+    Return a page of a longer text: a frame that it begins or ends within is a whole one here.
+
+    Args:
+        text: what is on the page.
+        offset: where it begins in the longer text.
+        spans: the frames of that.
+    """
+    last = offset + len(text)
+    for span in spans:
+        if span.start < offset < span.end - len(_CLOSING):
+            text = f"{span.opening}\n{text}"
+        if span.data <= last < span.end:
+            text += _CLOSING
+    return text
 
 
 def shown(message: Message) -> Message:

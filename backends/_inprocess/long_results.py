@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from retinue.protocol.errors import ToolFailed
+from retinue.protocol.framing import Span, page, spans_of
 from retinue.protocol.tool import RESULT_LIMIT, Tool
 
 NAME: Final = "read_result"
@@ -38,11 +39,12 @@ _PARAMETERS: Final = {
 class LongResults:
     """The long results of one run, on the runtime's loop."""
 
-    __slots__ = ("__weakref__", "_folder", "_lengths", "_remove", "_tool")
+    __slots__ = ("__weakref__", "_folder", "_frames", "_lengths", "_remove", "_tool")
 
     def __init__(self) -> None:
         self._folder: Path | None = None
         self._lengths: dict[str, int] = {}
+        self._frames: dict[str, tuple[Span, ...]] = {}
         self._remove: Any = None
         self._tool: Tool | None = None
 
@@ -72,7 +74,9 @@ class LongResults:
         # Here and not on a thread, which could write after the folder is gone.
         self._path(result_id).write_bytes(text.encode(_CODE, "surrogatepass"))
         self._lengths[result_id] = len(text)
-        return text[:limit] + _more(result_id, limit, len(text), limit)
+        self._frames[result_id] = spans_of(text)
+        head = page(text[:limit], 0, self._frames[result_id])
+        return head + _more(result_id, limit, len(text), limit)
 
     def _path(self, result_id: str) -> Path:
         if self._folder is None:
@@ -95,13 +99,16 @@ class LongResults:
             )
         with self._path(result_id).open("rb") as file:
             file.seek(offset * _WIDTH)
-            page = file.read(limit * _WIDTH).decode(_CODE, "surrogatepass")
-        end = offset + len(page)
-        return page if end >= length else page + _more(result_id, end, length, limit)
+            text = file.read(limit * _WIDTH).decode(_CODE, "surrogatepass")
+        end = offset + len(text)
+        # What another agent wrote is framed on each page of it (H67).
+        text = page(text, offset, self._frames[result_id])
+        return text if end >= length else text + _more(result_id, end, length, limit)
 
     def close(self) -> None:
         """Remove the folder; what was kept is gone."""
         self._lengths.clear()
+        self._frames.clear()
         if self._remove is not None:
             self._remove()
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from retinue.protocol.content import Data, Form, Kind, Message, Source, Text, ToolCall, ToolResult
-from retinue.protocol.framing import FRAME, framed, inert, shown
+from retinue.protocol.framing import FRAME, framed, inert, page, shown, spans_of
 
 ORDINARY = [
     "#include <system_error>\n#include <vector>\nstd::vector<int> v; if (a < b && c > d) {}",
@@ -165,6 +165,26 @@ def test_the_account_of_an_end_stands_outside_of_what_the_child_left() -> None:
         f'look (x-2) ended completed.\n<{FRAME} from="child" run="x-2">\n'
         f"{OPENS}/{FRAME}>done\n</{FRAME}>"
     ) == told.text
+
+
+@given(st.lists(FORGED, min_size=1, max_size=3), st.integers(60, 99))
+def test_each_page_of_a_long_text_holds_whole_frames(texts: list[str], size: int) -> None:
+    """H67: wherever it is cut, what a child wrote stands in a frame, and nothing is lost."""
+    whole = "\n\n".join([framed(text, {"from": "child", "run": "x-2"}) for text in texts])
+    spans = spans_of(whole)
+    assert len(texts) == len(spans)
+
+    for at in range(0, len(whole), size):
+        cut = whole[at : at + size]
+        told = page(cut, at, spans)
+        assert cut in told
+        for span in spans:
+            first, last = max(at, span.data), min(at + size, span.end - len(f"\n</{FRAME}>"))
+            if first < last:  # some of the data is on this page
+                before = told[: told.index(cut) + first - at]
+                after = told[told.index(cut) + last - at :]
+                assert before.rfind(f"<{FRAME} ") > before.rfind(f"</{FRAME}>")
+                assert f"</{FRAME}>" in after
 
 
 @pytest.mark.parametrize(

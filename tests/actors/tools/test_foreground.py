@@ -252,6 +252,20 @@ def test_a_fork_reads_that_it_is_a_child_before_its_task(chief: Chief) -> None:
     assert "only task is the next message" in said[2]
 
 
+def test_a_long_result_is_framed_page_by_page(chief: Chief) -> None:
+    """H67, H28: nothing is cut without saying so, and no page of it stands outside of a frame."""
+    long = "a line\n" * 9_000
+    read_on = call("read_result", result_id="r1", offset=30_000)
+    run = chief.start([calls(delegate("x")), calls(read_on), "ok"], subagent(agent=lambda _: long))
+    run.result.get()
+
+    for result in returned(run):
+        frame, _, more = result.text.partition("\n\n[Shown up to")
+        assert frame.startswith('<retinue-message from="child" run="')
+        assert frame.endswith("\n</retinue-message>")
+        assert "read_result" in more
+
+
 def test_it_works_with_threads_and_the_machines_clock() -> None:
     """The same on the dispatcher that everybody uses."""
 
