@@ -8,9 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from retinue.actors import Agent, DeterministicDispatcher, Runtime, Tool
+from retinue.actors import Tool
 from retinue.actors.tools import subagent
-from retinue.backends.models.scripted import ScriptedModel
 from retinue.protocol.errors import ProviderFault
 from retinue.protocol.events import RunEnded, RunStarted
 from tests.actors.providers import Keeping
@@ -215,41 +214,16 @@ def test_a_child_that_does_not_let_go_is_no_success(chief: Chief) -> None:
     assert "x" == result.text.splitlines()[-2]
 
 
-def test_five_ways_to_delegate_stop_at_the_depth(chief: Chief) -> None:
-    """H47: who always delegates five ways comes to the depth that nobody had to set."""
-    probe = Probe()
-    chief.runtime.subscribe(probe.tell)
-    refused: list[str] = []
+def test_a_delegation_and_a_plain_tool_are_both_seen(chief: Chief) -> None:
+    """H29: in one batch, and in the very next step."""
+    run = chief.start([calls(delegate("3 found"), call("nap")), "ok"], subagent(agent=worker), nap)
+    run.result.get()
 
-    def always(request: Any) -> Any:
-        assert len(request.path) < 6, "nothing stops it"
-        last = request.messages[-1].content[0]
-        if request.step > 1:
-            refused.extend([b.text for b in request.messages[-1].content if b.is_error])
-            return "enough"
-        return calls(*[delegate(f"part {n}") for n in range(5)]) if last else "never"
-
-    assert chief.run(always, subagent()).is_success
-
-    started = [letter for letter in probe.unread() if isinstance(letter, RunStarted)]
-    assert 1 + 5 + 25 + 125 == len(started)
-    assert 125 * 5 == len(refused)
-    assert all("depth 4 is deeper than max_depth 3" in text for text in refused)
-
-
-def test_a_fork_reads_that_it_is_a_child_before_its_task(chief: Chief) -> None:
-    """H45: between the seed and the task, in the runtime's own words and in no frame."""
-    model = {"": ["hello", calls(delegate("sum up", "fork_self")), "done"], "0": ["the sum"]}
-    resident = chief.open(model, subagent("fork", name="fork_self"))
-    resident.ask("good morning").get()
-
-    assert "done" == resident.ask("and now?").get().text
-
-    (request,) = [request for request in chief.requests if request.path[1:]]
-    said = [message.text for message in request.messages]
-    assert ["good morning", "hello", "sum up"] == [said[0], said[1], said[-1]]
-    assert said[2].startswith("You are a child of")
-    assert "only task is the next message" in said[2]
+    results = chief.requests[1].messages[-1].content
+    assert ["found", "slept"] == [
+        getattr(results[0], "text", "").splitlines()[1],
+        getattr(results[1], "text", ""),
+    ]
 
 
 def test_a_long_result_is_framed_page_by_page(chief: Chief) -> None:
@@ -264,36 +238,3 @@ def test_a_long_result_is_framed_page_by_page(chief: Chief) -> None:
         assert frame.startswith('<retinue-message from="child" run="')
         assert frame.endswith("\n</retinue-message>")
         assert "read_result" in more
-
-
-def test_it_works_with_threads_and_the_machines_clock() -> None:
-    """The same on the dispatcher that everybody uses."""
-
-    def thread(turn: Any) -> str:
-        return f"{turn.text} done"
-
-    model = ScriptedModel([calls(delegate("a"), delegate("b")), {"text": "ok", "expect": "b done"}])
-    with Runtime() as runtime:
-        agent = Agent(model=model, tools=[subagent(agent=thread)])
-        run = runtime.start("spawn", "go", agent=agent).get()
-
-        assert "ok" == run.result.get(timeout=10).unwrap()
-
-
-def test_the_same_seed_gives_the_same_tree() -> None:
-    """Delegation leaves the deterministic dispatcher what it is."""
-
-    def ids(seed: int) -> list[str]:
-        async def napper(turn: Any) -> str:
-            await asyncio.sleep(turn.random.random())
-            return str(turn.run.id)
-
-        script = [calls(*[delegate(f"{x}", run_in_background=True) for x in "abc"]), "ok"]
-        model = ScriptedModel(lambda request: script[min(request.step - 1, 1)])
-        with Runtime(dispatcher=DeterministicDispatcher(seed)) as runtime:
-            agent = Agent(model=model, tools=[subagent(agent=napper)])
-            run = runtime.start("spawn", "go", agent=agent).get()
-            run.result.get()
-            return [str(event) for event in run.own_transcript()]
-
-    assert ids(3) == ids(3)

@@ -8,6 +8,8 @@ import pytest
 
 from retinue.actors import Agent
 from retinue.actors.tools import subagent
+from retinue.protocol.events import RunEnded
+from tests.actors.providers import Keeping
 from tests.actors.tools.chiefs import (
     Chief,
     call,
@@ -18,6 +20,7 @@ from tests.actors.tools.chiefs import (
     returned,
     worker,
 )
+from tests.doubles import Probe
 
 
 def test_waiting_for_all_and_for_any(chief: Chief) -> None:
@@ -42,6 +45,47 @@ def test_waiting_for_all_and_for_any(chief: Chief) -> None:
     assert "\nfast\n" in any_of.text
     assert "\nslow\n" in all_of.text.split("\n\n")[0]
     assert "you were given before" in all_of.text
+
+
+def test_a_run_is_not_done_before_it_has_let_go(chief: Chief) -> None:
+    """RUN-13: a wait returns when nothing of the child is alive, and not with its last word."""
+
+    class Lingering(Keeping):
+        def open(self, order: Any, workplace: Any) -> Any:
+            driver = super().open(order, workplace)
+            close = driver.close
+            driver.close = lambda: workplace.sleep(1.0).on_done(lambda _: close())
+            return driver
+
+    def script(request: Any) -> Any:
+        if request.step == 1:
+            return calls(later("1 x"))
+        if request.step == 2:
+            return calls(call("subagent_wait", run_ids=[child_of(run)]))
+        return "done"
+
+    chief.runtime.register(Lingering("lingering")).get()
+    run = chief.open(script, subagent("lingering", agent=worker))
+    before = chief.dispatcher.clock.now()
+    run.ask("go").get()
+
+    assert 2.0 == chief.dispatcher.clock.now() - before
+    assert "\nx\n" in returned(run)[1].text
+
+
+def test_an_owner_that_ends_takes_its_runs_along(chief: Chief) -> None:
+    """JOB-4: they are cancelled and waited for before its dispose returns."""
+    probe = Probe()
+    run = chief.open([calls(later("60 x"), later("60 y")), "ok"])
+    run.ask("go").get()
+    chief.runtime.subscribe(probe.tell)
+
+    run.dispose().get()
+
+    ended = [letter for letter in probe.unread() if isinstance(letter, RunEnded)]
+    assert {child_of(run), child_of(run, 2)} == {event.run_id for event in ended[:2]}
+    assert run.id == ended[2].run_id
+    assert ["aborted"] * 2 == [event.result.stop_reason for event in ended[:2]]
 
 
 def test_a_wait_has_an_end(chief: Chief) -> None:
