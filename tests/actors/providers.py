@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from retinue.backends._inprocess.driver import BehaviourDriver
+from retinue.backends._inprocess.model_driver import ModelDriver
 from retinue.backends.inprocess import InProcess
 from retinue.protocol import messages
+from retinue.protocol.agent import Kind
 from retinue.protocol.content import Text
 from retinue.protocol.delegation import NO_CAPABILITIES
 from retinue.protocol.log import Cause, Ending
@@ -30,6 +32,17 @@ class CountingDriver(BehaviourDriver):
         super().close()
 
 
+class CountingModelDriver(ModelDriver):
+    """Has a model work, and counts how often it was closed."""
+
+    closes = 0
+
+    def close(self) -> None:
+        """Count, then close."""
+        self.closes += 1
+        super().close()
+
+
 class Keeping(InProcess):
     """An in-process provider that keeps the actors that it opened, and their drivers."""
 
@@ -41,7 +54,9 @@ class Keeping(InProcess):
     def open(self, order: OpenOrder, workplace: Any) -> Any:
         """Keep the actor and the driver."""
         self.opened.append(workplace.ref.actor)
-        self.drivers.append(CountingDriver(order, workplace))
+        is_model = order.agent is not None and order.agent.kind is Kind.MODEL
+        kind = CountingModelDriver if is_model else CountingDriver
+        self.drivers.append(kind(order, workplace))
         return self.drivers[-1]
 
 
