@@ -99,7 +99,7 @@ class TurnView:
     @property
     def is_child(self) -> bool:
         """Whether another run delegated to this one."""
-        return self._open.depth > 0
+        return self._workplace.is_delegated
 
     @property
     def is_resident(self) -> bool:

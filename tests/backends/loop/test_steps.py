@@ -250,3 +250,19 @@ def test_a_fork_of_a_model_has_the_conversation_and_its_own_task(runtime: Runtim
     assert "Your only task is the next message" in texts[2]
     assert (COMPLETED, ()) == (result.stop_reason, result.output)
     assert Text("never mind") not in result.output
+
+
+def test_only_delegated_runs_are_told_that_they_are(runtime: Runtime) -> None:
+    """
+    PER-10: a child is told that its scope is fixed and that nobody can approve; a root is not.
+    """
+    model = Talker(says("a"), says("b"))
+    agent = Agent(model=model, instructions="Be brief.")
+    root = runtime.open(agent).get()
+    root.ask("go").get()
+    runtime.start("spawn", "go", agent=agent, parent=root).get().result.get()
+
+    first, second = (request.instructions for request in model.requests)
+    assert "Be brief." == first
+    assert second.startswith("Be brief.\n\n")
+    assert "scope is fixed" in second
