@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, cast
 
 import pytest
@@ -28,6 +31,22 @@ SCHEMA: Final = {"type": "object", "properties": {"n": {"type": "integer"}}, "re
 DELEGATE: Final = {"description": "part", "prompt": "do the part"}
 
 
+# What models and tools of one trial share: what is under way, and what the next one raises.
+GOING: Final = "going"
+BREAKS: Final = "breaks"
+
+
+@contextmanager
+def under_way(trial: Trial, run_id: str) -> Iterator[None]:
+    """Note that something is done for a run."""
+    going = vars(trial).setdefault(GOING, Counter[str]())
+    going[run_id] += 1
+    try:
+        yield
+    finally:
+        going[run_id] -= 1
+
+
 class Thinker:
     """A model that takes a while for each answer, and fails once where a test says so."""
 
@@ -41,8 +60,7 @@ class Thinker:
     async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
         """Think, and give the answer of the step."""
         shared = vars(self._trial)
-        shared[STREAMS] = shared.get(STREAMS, 0) + 1
-        try:
+        with under_way(self._trial, request.run_id):
             yield TextDelta("thinking")
             await asyncio.sleep(THINKING)
             if BREAKS in shared:
@@ -51,31 +69,27 @@ class Thinker:
                 self._fails_at = 0
                 raise Transient("busy", 0.3)
             yield self._script[min(request.step, len(self._script)) - 1]
-        finally:
-            shared[STREAMS] -= 1
 
 
-# What models of one trial share: streams under way, and what the next one raises.
-STREAMS: Final = "streams"
-BREAKS: Final = "breaks"
+def tools_of(trial: Trial) -> list[Any]:
+    """Return a tool on the loop, which takes a moment to stop, and one on a thread."""
 
+    async def nap(turn: Any) -> str:
+        """Sleep for a while."""
+        with under_way(trial, turn.run.id):
+            try:
+                await asyncio.sleep(1.0)
+            finally:
+                await asyncio.sleep(0.1)
+        return "rested"
 
-async def nap() -> str:
-    """Sleep for a while, and take a moment to get up."""
-    try:
-        await asyncio.sleep(1.0)
-    finally:
-        await asyncio.sleep(0.1)
-    return "rested"
+    def dig(turn: Any) -> str:
+        """Work for a while."""
+        with under_way(trial, turn.run.id):
+            turn.sleep(0.5)
+        return "dug"
 
-
-def dig(turn: Any) -> str:
-    """Work for a while on a thread."""
-    turn.sleep(0.5)
-    return "dug"
-
-
-TOOLS: Final = (Tool("nap", nap, is_concurrent=True), Tool("dig", dig))
+    return [Tool("nap", nap, is_concurrent=True), Tool("dig", dig)]
 
 
 def child_of(trial: Trial) -> Agent:
@@ -86,7 +100,7 @@ def child_of(trial: Trial) -> Agent:
         says("the part"),
         fails_at=2,
     )
-    return Agent(model=model, tools=TOOLS, name="child")
+    return Agent(model=model, tools=tools_of(trial), name="child")
 
 
 def foreground(trial: Trial) -> None:
@@ -106,7 +120,7 @@ def background(trial: Trial) -> None:
         says("so far"),
         says("all done"),
     )
-    tools = [subagent(agent=child_of(trial)), *TOOLS]
+    tools = [subagent(agent=child_of(trial)), *tools_of(trial)]
     boss = Agent(model=model, tools=tools, name="boss")
     trial.start("spawn", "go", agent=boss, cancel=trial.token, limits=Limits(live=3))
 
@@ -117,7 +131,7 @@ def structured(trial: Trial) -> None:
     bad = calls(("r", "structured_output", {"n": "one"}))
     child = Agent(model=Thinker(trial, bad, says("well"), good), name="child", nudges=1)
     delegating = calls(("a", "subagent", DELEGATE), ("b", "nap", {}))
-    tools = [subagent(agent=child, output_schema=SCHEMA), *TOOLS]
+    tools = [subagent(agent=child, output_schema=SCHEMA), *tools_of(trial)]
     model = Thinker(trial, delegating, bad, says("hm"), good)
     boss = Agent(model=model, tools=tools, name="boss", nudges=1)
     trial.start("spawn", "go", agent=boss, cancel=trial.token, output_schema=SCHEMA)
@@ -201,12 +215,11 @@ def checked(program: Program, injected: Mapping[int, Fault], seed: object = 0) -
     ends: dict[str, RunEnded] = {}
 
     def watched(trial: Trial) -> None:
-        trial.runtime.subscribe(lambda event: _keep(event, ends))
+        trial.runtime.subscribe(partial(_keep, trial, ends))
         program(trial)
 
     watched.__name__ = program.__name__
     trial = try_faults(watched, injected, seed)
-    assert not vars(trial).get(STREAMS), "a stream was not closed"
     for actor in trial.actors:
         if actor.log is not None and actor.ref.run_id in ends:
             check_words(actor, ends[actor.ref.run_id].result)
@@ -217,9 +230,11 @@ def checked(program: Program, injected: Mapping[int, Fault], seed: object = 0) -
     return trial
 
 
-def _keep(event: object, ends: dict[str, RunEnded]) -> None:
+def _keep(trial: Trial, ends: dict[str, RunEnded], event: object) -> None:
     if isinstance(event, RunEnded):
         ends[event.run_id] = event
+        if vars(trial).get(GOING, {}).get(event.run_id):
+            trial.oddities.append(f"{event.run_id} ended, and something goes on for it")
 
 
 def check_words(actor: Any, result: Any) -> None:
