@@ -226,6 +226,10 @@ class ToolSource(Protocol):
     ``names`` lists what it may offer, for filters to be checked before a run exists; None
     where that is known only later, and a filter's unknown names are then refused in the
     first turn.
+
+    Optional: ``companions``, a mapping from a name to the names that whoever keeps it keeps
+    too (H03), and ``guidance(turn, kept)``, what the instructions say of those of its tools
+    that a run keeps; ``kept`` holds the names of all that it may use.
     """
 
     @property

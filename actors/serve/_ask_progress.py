@@ -12,7 +12,7 @@ from retinue.actors import Reply, Run, Runtime
 from retinue.protocol.errors import RetinueError
 from retinue.protocol.events import RunEnded, RunStarted
 from retinue.protocol.log import AssistantMessage, Chunk, Event, Retried
-from retinue.protocol.result import NO_USAGE, Usage
+from retinue.protocol.result import Usage
 from retinue.protocol.tree import RunInfo
 
 
@@ -65,15 +65,12 @@ class AskProgress:
             news, self._news = self._news, []
         return news
 
-    def total(self) -> Usage:
-        """Return what the question has cost up to now, with everything below it."""
+    def live(self, limit: int) -> tuple[int, list[Row], int]:
+        """Return how many runs are alive, *limit* of them in tree order, and all tokens so far."""
         rows = self._rows()
-        return rows[0].total_usage if rows else NO_USAGE
-
-    def live(self, limit: int) -> tuple[int, list[Row]]:
-        """Return how many runs are alive, and the first *limit* of them in tree order."""
-        alive = [row for row in self._rows() if row.is_live]
-        return len(alive), [_row(row) for row in alive[:limit]]
+        alive = [row for row in rows if row.is_live]
+        tokens = _tokens(rows[0].total_usage) if rows else 0
+        return len(alive), [_row(row) for row in alive[:limit]], tokens
 
     def _rows(self) -> list[RunInfo]:
         if self._runtime is None:
@@ -106,8 +103,11 @@ def _pieces(events: Iterable[Event]) -> Iterable[str]:
                 pass
 
 
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
 def _row(info: RunInfo) -> Row:
-    spent = info.usage.input_tokens + info.usage.output_tokens
     label = info.label or info.name or info.agent or info.provider
     doing = ", ".join([what for what in info.waits_for if what.startswith(("tool ", "the "))])
-    return Row(info.depth, label, doing, spent, info.seconds)
+    return Row(info.depth, label, doing, _tokens(info.usage), info.seconds)

@@ -125,9 +125,7 @@ class TreeView:
 
     def _drawn(self, progress: AskProgress, seconds: float) -> RenderableType:
         room = max(1, min(_LINES, self._console.size.height - _MARGIN))
-        alive, rows = progress.live(room)
-        total = progress.total()
-        tokens = total.input_tokens + total.output_tokens
+        alive, rows, tokens = progress.live(room)
         status = f"{alive} runs alive, {tokens:,} tokens, {seconds:.0f} s"
         self._spinner.update(text=Text(status, no_wrap=True, overflow="ellipsis"))
         return Group(*[_line(row) for row in rows], self._spinner)
