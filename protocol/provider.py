@@ -18,11 +18,13 @@ from retinue.protocol.content import Message
 from retinue.protocol.delegation import Capabilities, StartRequest
 from retinue.protocol.errors import ProviderFault
 from retinue.protocol.log import Cause, Seed
+from retinue.protocol.model import Model
 from retinue.protocol.workplace import Alarm, Outcome, Work, Workplace
 
 __all__ = [
     "Alarm",
     "Driver",
+    "Model",
     "OpenOrder",
     "Outcome",
     "Provider",
