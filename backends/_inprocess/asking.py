@@ -87,14 +87,14 @@ class Asking:
         """
         attempt = 0
         while True:
-            await self._gate.passed(self._workplace, self._workplace.random)
+            await self._gate.passed(self._workplace)
             if self._workplace.is_metered:
                 await self._workplace.ask(messages.Reserve(self._turn))
             try:
                 return await self._stream(request)
             except Transient as problem:
                 attempt += 1
-                self._gate.close(problem, attempt, self._workplace.now(), self._workplace.random)
+                self._gate.close(problem, attempt, self._workplace)
                 self._spent()
                 if attempt >= self._tries:
                     raise ModelFailed(

@@ -6,10 +6,10 @@ Everything here runs on the runtime's loop, so that nothing needs a lock.
 
 from __future__ import annotations
 
-from random import Random
-from typing import Any, Final
+from typing import Final
 
 from retinue.protocol.errors import Transient
+from retinue.protocol.provider import Workplace
 
 # Seconds before the second try where the model names none; doubled for each further one.
 BACK_OFF: Final = 0.5
@@ -31,20 +31,20 @@ class Gate:
         self._closed_until = 0.0
         self._waiting = 0
 
-    async def passed(self, workplace: Any, random: Random) -> None:
+    async def passed(self, workplace: Workplace) -> None:
         """Wait until requests may go out; spread over time with all others that waited."""
         while (left := self._closed_until - workplace.now()) > 0:
             self._waiting += 1
             try:
-                jitter = random.uniform(0.0, min(SPREAD * self._waiting, LONGEST_SPREAD))
+                jitter = workplace.random.uniform(0.0, min(SPREAD * self._waiting, LONGEST_SPREAD))
                 await workplace.sleep(left + jitter)
             finally:
                 self._waiting -= 1
 
-    def close(self, problem: Transient, attempt: int, now: float, random: Random) -> None:
+    def close(self, problem: Transient, attempt: int, workplace: Workplace) -> None:
         """Hold everybody back for as long as the model asks for, or a growing while."""
         seconds = problem.retry_after
         if seconds is None:
             seconds = min(BACK_OFF * 2 ** (attempt - 1), LONGEST_BACK_OFF)
-            seconds *= random.uniform(0.5, 1.5)
-        self._closed_until = max(self._closed_until, now + seconds)
+            seconds *= workplace.random.uniform(0.5, 1.5)
+        self._closed_until = max(self._closed_until, workplace.now() + seconds)
