@@ -95,15 +95,12 @@ class Calling:
                 return _failed(call, _LATE.format(name=tool.name, seconds=tool.timeout or 0.0))
             if outcome.error is not None:
                 return _failed(call, error_text(outcome.error))
-            value = outcome.value
-            conclude = value if isinstance(value, Conclude) else None
-            shown = value.value if isinstance(value, Conclude) else value
-            text = answer_text(tool.name, shown)
         except asyncio.CancelledError:
             raise  # the turn's own: what a tool raises comes as an outcome
         except BaseException as error:  # noqa: BLE001 - the value's own code (H85)
             return _failed(call, error_text(error))
-        return Called(ToolResult(call.call_id, text), conclude)
+        spoken: _Spoken = outcome.value
+        return Called(ToolResult(call.call_id, spoken.text), spoken.conclude)
 
     def _arguments(self, tool: Tool, call: ToolCall) -> dict[str, Any]:
         taken = tool.arguments
@@ -112,17 +109,37 @@ class Calling:
             arguments[taken.turn] = self._turn if taken.is_async else CallTurn(self._turn)
         return arguments
 
-    async def _run(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+    async def _run(self, tool: Tool, arguments: dict[str, Any]) -> _Spoken:
         if tool.arguments.is_async:
-            return await tool.function(**arguments)
+            return _spoken(tool.name, await tool.function(**arguments))
+
+        def made() -> Any:
+            value = tool.function(**arguments)
+            # Put into words here, and not on the loop: a long list of records takes a while.
+            return value if inspect.isawaitable(value) else _spoken(tool.name, value)
+
         try:
-            value = await self._workplace.call(lambda: tool.function(**arguments), is_bounded=False)
+            value = await self._workplace.call(made, is_bounded=False)
         except asyncio.CancelledError:
             view = arguments.get(tool.arguments.turn or "")
             if isinstance(view, CallTurn):  # its thread looks there, and may go on for long
                 view.note_stopped(f"the call of {tool.name} was cancelled")
             raise
-        return await value if inspect.isawaitable(value) else value
+        return value if type(value) is _Spoken else _spoken(tool.name, await value)
+
+
+@attrs.frozen
+class _Spoken:
+    """What a tool returned, in words."""
+
+    text: str
+    conclude: Conclude | None
+
+
+def _spoken(name: str, value: Any) -> _Spoken:
+    if isinstance(value, Conclude):
+        return _Spoken(answer_text(name, value.value), value)
+    return _Spoken(answer_text(name, value), None)
 
 
 def _failed(call: ToolCall, text: str) -> Called:
