@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -30,6 +30,7 @@ from retinue.protocol.errors import (
 )
 from retinue.protocol.log import AssistantMessage, Retried
 from retinue.protocol.model import ModelRequest
+from retinue.protocol.provider import Workplace
 from retinue.protocol.result import Usage
 
 Times = list[float]
@@ -95,6 +96,7 @@ class Crowd:
     def __init__(self, size: int) -> None:
         self.size = size
         self.sleeps: Times = []
+        self.random = Random(0)
         self._all_wait = asyncio.Event()
 
     def now(self) -> float:
@@ -113,9 +115,10 @@ def test_a_crowd_is_spread_over_a_minute_and_no_longer() -> None:
     """H76: of ten thousand children none waits a quarter of an hour for the others' sake."""
 
     async def wait() -> Times:
-        crowd, gate, random = Crowd(10_000), Gate(), Random(0)
-        gate.close(Transient("busy", 2.0), 1, crowd.now(), random)
-        await asyncio.gather(*[gate.passed(crowd, random) for _ in range(crowd.size)])
+        crowd, gate = Crowd(10_000), Gate()
+        workplace = cast("Workplace", crowd)
+        gate.close(Transient("busy", 2.0), 1, workplace)
+        await asyncio.gather(*[gate.passed(workplace) for _ in range(crowd.size)])
         return crowd.sleeps
 
     sleeps = asyncio.run(wait())
