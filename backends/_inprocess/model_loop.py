@@ -148,10 +148,11 @@ class ModelLoop:
         if structured is not None and structured.captured is not None:
             # STR-7: after every other hook, so that none can bring a call back.
             return _denied(call, _AFTER_CAPTURE.format(name=call.name))
-        if tool is None:
-            return _denied(call, self._toolbox.unknown(call.name))
         if self._turn.wrapping_up and call.name != NAME:
             return _denied(call, _NOT_RUN)
+        if tool is None:
+            others = () if structured is None else (NAME,)
+            return _denied(call, self._toolbox.unknown(call.name, *others))
         called = await self._calling.execute(tool, call)
         if structured is not None and call.name == NAME:
             structured.note(called.result.text, called.conclude)

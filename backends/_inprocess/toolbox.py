@@ -107,9 +107,10 @@ class Toolbox:
         """Return what a model is told of a tool."""
         return tool.spec
 
-    def unknown(self, name: str) -> str:
+    def unknown(self, name: str, *others: str) -> str:
         """Say that there is no such tool, whatever took it away (PER-6)."""
-        return f"unknown tool {name!r}; there are: {', '.join(self._offered) or 'none'}"
+        known = ", ".join((*self._offered, *others)) or "none"
+        return f"unknown tool {name!r}; there are: {known}"
 
     def model_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the options that are meant for the model."""

@@ -42,7 +42,7 @@ class Turn(TurnView):
 
     def step(self) -> Edge:
         """Stand at a step edge: gives what was steered meanwhile; raises Cancelled."""
-        self.check()
+        self.check_step()
         return Edge(self)
 
     def claim_waiting(self) -> Any:
@@ -109,7 +109,7 @@ class BlockingTurn(TurnView):
 
     def step(self) -> tuple[Message, ...]:
         """Stand at a step edge: return what was steered meanwhile; raises Cancelled."""
-        self.check()
+        self.check_step()
         if not self.has_mail:
             return ()
         notes: tuple[Message, ...] = self._claim().get()

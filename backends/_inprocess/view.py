@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from retinue.protocol import messages
-from retinue.protocol.agent import Agent, Tool
+from retinue.protocol.agent import Agent, Kind, Tool
 from retinue.protocol.content import Content, Message, as_content, text_of
 from retinue.protocol.delegation import NO_LIMITS, Limits
-from retinue.protocol.errors import Cancelled, InvalidContent
+from retinue.protocol.errors import Cancelled, InvalidContent, InvalidRequest
 from retinue.protocol.provider import OpenOrder, TurnOrder, Workplace
 
 
@@ -160,6 +160,21 @@ class TurnView:
         reason = self._why_stopped()
         if reason is not None:
             raise Cancelled(f"{self._workplace.run_id}: {reason}")
+
+    def check_step(self) -> None:
+        """
+        Look whether a step may end here.
+
+        Raises:
+            Cancelled: the turn was stopped.
+            InvalidRequest: a model works on it, whose steps end when its tools have.
+        """
+        self.check()
+        if self._open.agent is not None and self._open.agent.kind is Kind.MODEL:
+            raise InvalidRequest(
+                "turn.step(): a tool is a part of its model's step, and what is steered goes to"
+                " the model; look at turn.check() and turn.wrapping_up instead"
+            )
 
     def _why_stopped(self) -> str | None:
         return self._stopped or self._workplace.stop_reason
