@@ -78,6 +78,8 @@ class RecordedModel:
     Nothing that a model can see is left out of the comparison. Ids of runs are new in every
     runtime: where texts hold them, record and replay under ``Runtime(seed=...)``. Trees that
     first ask at the same time have no order of their own; a deterministic dispatcher has.
+    Nor is it on the tape who was faster: a replay answers at once, so that the notice of a
+    child in the background may come before another step than it did, which is a miss.
 
     Args:
         file: the tape, a file of JSON lines.
