@@ -23,6 +23,7 @@ NAME: Final = "read_result"
 # stands before it.
 _CODE: Final = "utf-32-le"
 _WIDTH: Final = 4
+_LOST: Final = "\n\n[Shown up to character {limit} of {length}. The rest could not be kept: {why}]"
 
 _PARAMETERS: Final = {
     "type": "object",
@@ -72,7 +73,11 @@ class LongResults:
             return text
         result_id = f"r{len(self._lengths) + 1}"
         # Here and not on a thread, which could write after the folder is gone.
-        self._path(result_id).write_bytes(text.encode(_CODE, "surrogatepass"))
+        try:
+            self._path(result_id).write_bytes(text.encode(_CODE, "surrogatepass"))
+        except OSError as error:  # the call was made all the same, and its model is told so
+            why = error.strerror or type(error).__name__
+            return text[:limit] + _LOST.format(limit=limit, length=len(text), why=why)
         self._lengths[result_id] = len(text)
         self._frames[result_id] = spans_of(text)
         head = page(text[:limit], 0, self._frames[result_id])

@@ -135,3 +135,20 @@ def test_the_folder_goes_with_its_run(threaded: Runtime, end: str) -> None:
 
     assert [1] == seen
     assert [] == kept()
+
+
+def test_a_result_that_cannot_be_kept_is_shown_in_part_and_says_so(
+    runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    TOOL-31: a full disk is no end of a turn; the call was made, and its model knows what came.
+    """
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    model = caller(("dump", {}))
+    tools = [Tool("dump", lambda: TEXT, result_limit=40)]
+    run = runtime.start("spawn", "go", agent=with_tools(model, tools)).get()
+
+    assert "done" == ended(run).text
+    (shown,) = texts(run)
+    assert shown.startswith(TEXT[:40] + "\n\n[Shown up to character 40 of 101. The rest could not")
+    assert ["dump"] == offered(model, 1), "there is nothing to read on in"
