@@ -11,7 +11,7 @@ import attrs
 
 from retinue.backends._inprocess.gate import Gate
 from retinue.protocol import messages
-from retinue.protocol.content import Block, Content, Reasoning, Text
+from retinue.protocol.content import Block, Content, Reasoning, Text, ToolCall
 from retinue.protocol.errors import ModelFailed, Transient
 from retinue.protocol.model import (
     Answer,
@@ -54,8 +54,15 @@ class Streaming:
     reasoning: list[str] = attrs.field(factory=list[str])
     answer: Answer | None = None
 
+    @property
+    def usage(self) -> Usage:
+        """What it has cost by now, as far as that is known."""
+        return _ONE_REQUEST if self.answer is None else self.answer.usage
+
     def visible(self) -> Content:
-        """Return what a reader has seen by now; calls that are half there are not in it."""
+        """Return what was said by now; calls are not in it, since none of them is made."""
+        if self.answer is not None:
+            return tuple([block for block in self.answer.content if type(block) is not ToolCall])
         blocks: list[Block] = []
         if self.reasoning:
             blocks.append(Reasoning("".join(self.reasoning)))
@@ -119,7 +126,7 @@ class Asking:
                     self._take(piece, seen)
         except asyncio.CancelledError:
             self._workplace.report(
-                messages.Said(self._turn, seen.visible(), _ONE_REQUEST, is_interrupted=True)
+                messages.Said(self._turn, seen.visible(), seen.usage, is_interrupted=True)
             )
             raise
         if seen.answer is None:

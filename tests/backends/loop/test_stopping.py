@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from retinue.actors import Agent, DeterministicDispatcher, Runtime, Tool
 from retinue.protocol.log import Cause
+from retinue.protocol.model import ModelRequest
 from retinue.protocol.result import ABORTED, Usage
-from tests.backends.loop.models import HOUR, Talker, calls, says, told
+from tests.backends.loop.models import HOUR, ONE, Talker, calls, says, told
 
 
 async def wait(seconds: float = HOUR) -> str:
@@ -42,6 +44,35 @@ def test_a_cancelled_stream_keeps_what_was_visible(
     assert (ABORTED, "as far as") == (result.stop_reason, result.text)
     assert ["step 1", "user: go", "says: as far as (cut off)", "ended aborted"] == told(run)
     assert 1 == result.usage.requests, "it was sent, and so it counts"
+
+
+class Lingering(Talker):
+    """A model whose connection takes long to close."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
+        """Give the next reply, and then take an hour."""
+        yield self.replies.pop(0)
+        await asyncio.sleep(HOUR)
+
+
+def test_an_answer_that_had_come_before_the_cancel_is_paid_for(
+    runtime: Runtime, dispatcher: DeterministicDispatcher
+) -> None:
+    """
+    H80, LOG-22: what it cost is known, and counts; its words are kept, and no call is made.
+    """
+    model = Lingering(calls(("a", "quick", {}), text="so far"))
+    run = runtime.start("spawn", "go", agent=Agent(model=model, tools=TOOLS)).get()
+    dispatcher.run_until_idle()
+
+    run.cancel()
+
+    assert (ABORTED, "so far", ONE) == (
+        run.result.get().stop_reason,
+        run.result.get().text,
+        run.result.get().usage,
+    )
+    assert "says: so far (cut off)" in told(run)
 
 
 def test_a_cut_off_answer_is_part_of_the_conversation(
