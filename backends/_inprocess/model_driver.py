@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from retinue.backends._inprocess.asking import tries_of
@@ -29,7 +30,7 @@ from retinue.protocol.provider import OpenOrder, Outcome, Workplace
 class ModelDriver(BehaviourDriver):
     """Runs the turns of one agent that has a model; see BehaviourDriver for the threads."""
 
-    __slots__ = ("_is_released", "_loop", "_model", "_toolbox")
+    __slots__ = ("_loop", "_model", "_releases", "_toolbox")
 
     def __init__(self, opened: OpenOrder, workplace: Workplace) -> None:
         super().__init__(opened, workplace)
@@ -39,7 +40,7 @@ class ModelDriver(BehaviourDriver):
         self._model: Model | None = None if named is None else as_model(named, workplace)
         self._toolbox = Toolbox(opened.agent, opened.tool_filter)
         self._loop: ModelLoop | None = None
-        self._is_released = False
+        self._releases = count()
 
     async def _await(self, view: TurnView) -> Any:
         assert isinstance(view, Turn)
@@ -75,9 +76,10 @@ class ModelDriver(BehaviourDriver):
 
     def _released(self) -> None:
         """Have the sources let go first; then the driver holds nothing any more."""
-        if self._is_released:
+        # The loop and the actor may both come here; one operation tells who was first, or the
+        # second would report closed while the first one's sources are still closing.
+        if next(self._releases):
             return
-        self._is_released = True
         self._toolbox.long.close()
 
         def done(outcome: Outcome) -> None:
