@@ -17,11 +17,13 @@ import attrs
 from retinue.backends._inprocess.answers import answer_text, error_text
 from retinue.backends._inprocess.approval import Approval
 from retinue.backends._inprocess.batch import Called
+from retinue.backends._inprocess.capture import capture
 from retinue.backends._inprocess.containing import called as call_of
 from retinue.backends._inprocess.containing import contained, within
 from retinue.backends._inprocess.long_results import LongResults
 from retinue.backends._inprocess.turn import CallTurn, Turn
 from retinue.protocol.content import ToolCall, ToolResult
+from retinue.protocol.errors import InvalidContent, ToolFailed
 from retinue.protocol.provider import Workplace
 from retinue.protocol.tool import Ask, Conclude, Guard, Tool
 
@@ -138,6 +140,10 @@ class _Spoken:
 
 def _spoken(name: str, value: Any) -> _Spoken:
     if isinstance(value, Conclude):
+        try:
+            capture(value.output, None, name)  # as good as what a behaviour returns, or no end
+        except InvalidContent as error:
+            raise ToolFailed(f"Conclude(output=...): {error}") from error
         return _Spoken(answer_text(name, value.value), value)
     return _Spoken(answer_text(name, value), None)
 

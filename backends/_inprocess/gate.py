@@ -6,6 +6,7 @@ Everything here runs on the runtime's loop, so that nothing needs a lock.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from retinue.protocol.errors import Transient
@@ -44,7 +45,8 @@ class Gate:
     def close(self, problem: Transient, attempt: int, workplace: Workplace) -> None:
         """Hold everybody back for as long as the model asks for, or a growing while."""
         seconds = problem.retry_after
-        if seconds is None:
+        # A model may hand on what a server wrote; what is no time would close the gate for good.
+        if not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
             seconds = min(BACK_OFF * 2 ** (attempt - 1), LONGEST_BACK_OFF)
             seconds *= workplace.random.uniform(0.5, 1.5)
         self._closed_until = max(self._closed_until, workplace.now() + seconds)

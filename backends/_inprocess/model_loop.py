@@ -15,6 +15,7 @@ import attrs
 from retinue.backends._inprocess.asking import Asking, tries_of
 from retinue.backends._inprocess.batch import Batch, Called
 from retinue.backends._inprocess.calling import Calling
+from retinue.backends._inprocess.capture import capture
 from retinue.backends._inprocess.prompt import instructions, shown
 from retinue.backends._inprocess.structured import NAME, NUDGE, Structured
 from retinue.backends._inprocess.toolbox import Toolbox
@@ -203,8 +204,8 @@ class ModelLoop:
                 return TurnEnded(turn, Ending.COMPLETED, (Data(value),), self.captured)
             return None if structured.nudges < self._agent.nudges else self._short_of_schema()
         if self._concluded is not None and self._concluded.output is not None:
-            output = self._concluded.output
-            return TurnEnded(turn, Ending.COMPLETED, _content(output))
+            said = capture(self._concluded.output, None, self._agent.name)
+            return TurnEnded(turn, Ending.COMPLETED, said.output, said.structured)
         return TurnEnded(turn, Ending.COMPLETED)
 
     def _settled(self) -> TurnEnded | None:
@@ -235,6 +236,7 @@ class ModelLoop:
         """
         assert self._structured is not None
         self._structured.nudges += 1
+        self._concluded = None  # it goes on, and what ended a step before ends none after it
         note = _from_runtime(NUDGE, f"asked again for a structured result ({NAME})")
         taken = await self._turn.edge(add=(note,))
         self._conversation.extend(taken)
@@ -252,10 +254,6 @@ def _denied(call: ToolCall, text: str) -> Called:
 def _words(answer: Answer) -> str:
     said = "".join([block.text for block in answer.content if type(block) is Text])
     return said or "the model declined to answer"
-
-
-def _content(output: Any) -> Content:
-    return (Text(output),) if isinstance(output, str) else (Data(output),)
 
 
 def _with_own_ids(content: Content) -> Content:
