@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, TypedDict
 
 import attrs
 import pytest
 
-from retinue.actors import DeterministicDispatcher, Runtime, Tool
-from retinue.protocol.content import ToolResult
-from retinue.protocol.errors import NotDelivered
+from retinue.actors import Runtime, Tool
 from retinue.protocol.model import Answer
-from retinue.protocol.result import ABORTED, COMPLETED
-from retinue.protocol.tool import Guard
+from retinue.protocol.result import COMPLETED
 from tests.backends.loop.cities import BAD, CITY, GOOD, city, gives, started
-from tests.backends.loop.models import ONE, Talker, calls, says, told
+from tests.backends.loop.models import ONE, Talker, says, told
 
 
 def test_one_request_captures_the_result(runtime: Runtime) -> None:
@@ -68,66 +64,6 @@ def test_a_result_that_does_not_fit_is_tried_again_in_the_turn(runtime: Runtime)
     assert 2 == len(model.requests)
 
 
-def test_what_is_called_before_the_result_runs_and_what_comes_after_does_not(
-    runtime: Runtime,
-) -> None:
-    """
-    STR-7: earlier calls of the same answer run normally; later ones are denied by name.
-    """
-    ran: list[str] = []
-    note = Tool("note", lambda text: ran.append(text), is_concurrent=True)  # noqa: PLW0108
-    answer = calls(
-        ("a", "note", {"text": "before"}),
-        ("b", "structured_output", GOOD),
-        ("c", "note", {"text": "after"}),
-        ("d", "structured_output", {"name": "Bonn", "size": "small"}),
-    )
-    agent = city(Talker(answer), tools=[note], guards=[Guard(lambda *_: None)])
-    run = started(runtime, agent)
-
-    assert GOOD == run.result.get().structured
-    assert ["before"] == ran
-    denied = [line for line in told(run) if "given already" in line]
-    assert (["c", "d"], True) == (
-        [line[0] for line in denied],
-        "note comes after" in denied[0],
-    )
-
-
-def test_a_guard_after_the_call_has_the_last_word(runtime: Runtime) -> None:
-    """
-    STR-4, STR-5, STR-6: what is blocked afterwards is not captured, whatever id the next
-    call has; the turn goes on, and the log and the result agree.
-    """
-    verdicts = ["not yet", None]
-
-    def judge(_: Any, result: ToolResult, __: Any) -> str | None:
-        """Block the first."""
-        return verdicts.pop(0) if not result.is_error else None
-
-    second = {"name": "Bonn", "size": "small"}
-    model = Talker(gives(GOOD), gives(second))
-    run = started(runtime, city(model, guards=[Guard(after=judge)]))
-
-    assert second == run.result.get().structured
-    assert "r0: not yet" in told(run)
-
-
-def test_a_guard_may_change_what_is_shown_and_the_value_stays(runtime: Runtime) -> None:
-    """
-    STR-5: accepted with other words, the original value is captured.
-    """
-
-    def reword(call: Any, _: ToolResult, __: Any) -> ToolResult:
-        """Say it nicely."""
-        return ToolResult(call.call_id, "thank you")
-
-    run = started(runtime, city(Talker(gives(GOOD)), guards=[Guard(after=reword)]))
-
-    assert GOOD == run.result.get().structured
-    assert "r0: thank you" in told(run)
-
-
 @attrs.frozen
 class Place:
     """A place."""
@@ -178,42 +114,6 @@ def test_a_pydantic_model_comes_back_as_its_instance(runtime: Runtime) -> None:
     result = started(runtime, city(model), town).result.get()
 
     assert town(name="Rome", people=3) == result.structured
-
-
-@pytest.mark.parametrize("moment", range(20))
-def test_a_cancel_after_the_capture_still_carries_the_value(moment: int) -> None:
-    """
-    RES-16: wherever the cancel strikes, a value that was committed is in the result.
-    """
-    dispatcher = DeterministicDispatcher(2)
-    with Runtime(dispatcher=dispatcher) as runtime:
-        run = started(runtime, city(Talker(gives(GOOD))))
-        dispatcher.inject(dispatcher.steps + moment, partial(run.cancel, "enough"))
-
-        result = run.result.get()
-
-        is_captured = 'r0: {"recorded": true}' in told(run)
-        assert (GOOD if is_captured else None) == result.structured
-        assert result.stop_reason in {ABORTED, COMPLETED}
-        assert is_captured or ABORTED == result.stop_reason
-
-
-def test_steering_after_a_capture_is_not_taken_and_told_so(runtime: Runtime) -> None:
-    """
-    STR-22, RUN-20: nothing that waits has the turn spend another request; its sender hears.
-    """
-    receipts: list[Any] = []
-
-    def answer(_: Any) -> Answer:
-        """Be steered while the result is given."""
-        receipts.append(run.steer("and another thing"))
-        return gives(GOOD)
-
-    run: Any = started(runtime, city(Talker(answer)))
-
-    assert GOOD == run.result.get().structured
-    with pytest.raises(NotDelivered):
-        receipts[0].get()
 
 
 def test_two_children_have_each_its_own_schema(runtime: Runtime) -> None:

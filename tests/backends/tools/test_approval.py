@@ -12,7 +12,7 @@ import pytest
 from retinue.actors import DeterministicDispatcher, Run, Runtime, ask_user
 from retinue.protocol.agent import Agent
 from retinue.protocol.approval import Question
-from retinue.protocol.errors import InvalidAgent, InvalidRequest
+from retinue.protocol.errors import InvalidAgent, InvalidRequest, ToolFailed
 from retinue.protocol.log import ApprovalAsked, ApprovalGiven
 from retinue.protocol.tool import Ask, Tool
 from tests.actors.conftest import watched
@@ -241,6 +241,31 @@ def test_a_root_asks_its_user_and_a_child_has_none(runtime: Runtime, *, is_async
     (refused,) = results(found[0])
     assert refused.is_error
     assert refused.text.startswith("DELEGATED_CALLER: ")
+
+
+def test_a_question_of_a_turn_that_was_stopped_is_not_asked(runtime: Runtime) -> None:
+    """
+    POL-6: whoever asks for a turn that is over is told CALLER_NOT_LIVE, and nobody is
+    troubled.
+    """
+    asked: list[str] = []
+    tool = ask_user(asked.append)
+    said: list[str] = []
+
+    async def late(turn: Any) -> None:
+        turn.run.interrupt()
+        try:
+            await asyncio.sleep(HOUR)
+        finally:
+            with pytest.raises(ToolFailed) as caught:
+                await tool.function(turn, "still there?")
+            said.append(str(caught.value))
+
+    run = runtime.start("spawn", "go", agent=late).get()
+
+    assert "aborted" == ended(run).stop_reason
+    assert said[0].startswith("CALLER_NOT_LIVE: ")
+    assert [] == asked
 
 
 def test_ask_user_needs_somebody_to_ask() -> None:

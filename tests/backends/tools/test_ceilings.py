@@ -43,7 +43,7 @@ class Family:
         agent = with_tools(model, TOOLS)
         options = self.options
         if turn.text == "grandchild":
-            middle = turn.open(Agent(self.turn, tools=TOOLS), **{**options, "prompt": "child"})
+            middle = turn.open(Agent(self.turn, tools=TOOLS), **options)
             self.options = {}
             self.children.append(middle)
             return "started"
