@@ -18,8 +18,10 @@ from retinue.actors.handle import (
     SupportsSteer,
 )
 from retinue.actors.runtime import Runtime
+from retinue.actors.turns import AnyTurn, BlockingTurn, Turn
 from retinue.protocol.agent import Agent, Guard, Tool, ToolFilter, agent, tool
 from retinue.protocol.approval import Question
+from retinue.protocol.content import ToolCall, ToolResult
 from retinue.protocol.delegation import Capabilities, Limits
 from retinue.protocol.errors import ToolFailed
 from retinue.protocol.result import NotStarted, RunResult, TurnResult, Unfinished
@@ -27,7 +29,9 @@ from retinue.protocol.tool import Ask, Conclude
 
 __all__ = [
     "Agent",
+    "AnyTurn",
     "Ask",
+    "BlockingTurn",
     "Cancellation",
     "Capabilities",
     "Conclude",
@@ -47,8 +51,11 @@ __all__ = [
     "SupportsSteer",
     "ThreadDispatcher",
     "Tool",
+    "ToolCall",
     "ToolFailed",
     "ToolFilter",
+    "ToolResult",
+    "Turn",
     "TurnResult",
     "Unfinished",
     "agent",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from retinue.actors._archive import ended_event
 from retinue.actors._arguments import own_ref, recipient, text
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from retinue.actors._service import Service
     from retinue.actors.handle import Run
     from retinue.protocol.provider import Provider
-    from retinue.protocol.result import RunResult
+    from retinue.protocol.result import Outcome, RunResult
 
 
 class RuntimeViews:
@@ -35,6 +35,17 @@ class RuntimeViews:
         self._must_be_open()
         return self._service.ask_registry_now(message)
 
+    @overload
+    def wait(
+        self,
+        runs: Sequence[Run | Reply[Run]],
+        timeout: float | None = None,
+        return_when: str = ALL,
+    ) -> Reply[list[Outcome]]: ...
+    @overload
+    def wait(
+        self, runs: Sequence[Any], timeout: float | None = None, return_when: str = ALL
+    ) -> Reply[list[Any]]: ...
     def wait(
         self, runs: Sequence[Any], timeout: float | None = None, return_when: str = ALL
     ) -> Reply[list[Any]]:

@@ -20,7 +20,7 @@ import attrs
 from retinue.protocol.errors import InvalidAgent, InvalidContent, InvalidSchema
 from retinue.protocol.payload import payload_violations
 
-_TURNS: Final = frozenset(("Turn", "BlockingTurn"))
+_TURNS: Final = frozenset(("Turn", "BlockingTurn", "AnyTurn"))
 _EMPTY: Final = inspect.Parameter.empty
 # Annotations that say nothing.
 _ANYTHING: Final = (_EMPTY, Any, object, "Any", "typing.Any", "object")

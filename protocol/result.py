@@ -7,7 +7,7 @@ a reason that nobody knows yet included (RES-1).
 
 from __future__ import annotations
 
-from typing import Any, Final, NewType
+from typing import Any, Final, NewType, TypeAlias
 
 import attrs
 
@@ -197,6 +197,10 @@ class Unfinished:
             RunFailed: always, with the reason ``timeout``.
         """
         raise failure(self.run_id, TIMEOUT, "it had not settled when the wait was over", "")
+
+
+# What a wait gives for each run: all have run_id, stop_reason, text, is_success and unwrap.
+Outcome: TypeAlias = RunResult | NotStarted | Unfinished
 
 
 def failure(run_id: str, reason: StopReason, diagnostic: str | None, text: str) -> RunFailed:
