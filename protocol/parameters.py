@@ -12,7 +12,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, Final, cast
 
 import attrs
@@ -143,9 +143,7 @@ def _is_turn(item: inspect.Parameter, *, is_first: bool) -> bool:
 def _hints(function: Any, named: Sequence[inspect.Parameter]) -> dict[str, Any]:
     made_of = plain_function(function)
     notes = {item.name: item.annotation for item in named if item.annotation is not _EMPTY}
-    local: dict[str, Any] = {}
-    if inspect.isfunction(made_of):
-        local = dict(inspect.getclosurevars(made_of).nonlocals)
+    local = _enclosing(made_of) if inspect.isfunction(made_of) else {}
     # Without the turn's annotation: what it names is often imported for type checkers alone.
     holder: Any = SimpleNamespace(__annotations__=notes)
     space = getattr(made_of, "__globals__", {})
@@ -158,6 +156,17 @@ def _hints(function: Any, named: Sequence[inspect.Parameter]) -> dict[str, Any]:
         ) from error
     except (TypeError, SyntaxError, AttributeError) as error:
         raise InvalidAgent(f"an annotation is no type: {error}") from error
+
+
+def _enclosing(function: FunctionType) -> dict[str, Any]:
+    """Return the names of the scope around *function* that have a value by now."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # assigned after the function was made, as a run that has it is
+            continue
+    return found
 
 
 def _parameter(item: inspect.Parameter, hint: Any, told: str) -> Parameter:

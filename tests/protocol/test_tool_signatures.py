@@ -154,3 +154,21 @@ def test_a_class_of_the_same_name_as_the_turn_is_judged_by_its_name_in_text() ->
     With annotations as text only the name is known, and it is the turn's.
     """
     assert "word" == Tool("it", strange).arguments.turn
+
+
+def test_a_tool_may_speak_of_what_is_not_there_yet() -> None:
+    """
+    A tool that uses the very run that is started with it is made before that run is; types
+    of the scope around it are found all the same.
+    """
+    number = int
+
+    def look(at: number) -> str:  # type: ignore[valid-type]
+        """Look, and say which run does."""
+        return f"{run} {number(at)}"
+
+    schema = schema_of(look)
+    run = "r-1"
+
+    assert "r-1 2" == look(2)
+    assert {"at": {"type": "integer"}} == schema["properties"]
