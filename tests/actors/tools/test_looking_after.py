@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from retinue.actors import Agent
+from retinue.actors import Agent, Tool
 from retinue.actors.tools import subagent
 from retinue.protocol.events import RunEnded
 from tests.actors.providers import Keeping
@@ -162,34 +162,42 @@ def test_only_ones_own_runs_can_be_used(chief: Chief) -> None:
     other = chief.runtime.start("spawn", "99 x", agent=worker).get()
     ended = chief.runtime.start("spawn", "0 x", agent=worker).get()
     ended.result.get()
-    is_open = chief.runtime.open(Agent(worker, is_open=True)).get()
-    ids = [other.id, ended.id, is_open.id, f"{other.id}99", "nonsense"]
+    anybodys = Agent(worker, is_open=True)
+    is_open = chief.runtime.open(anybodys).get()
+    behind = chief.runtime.start("spawn", "99 x", agent=anybodys, background=True).get()
+    ids = [other.id, ended.id, is_open.id, behind.id, f"{other.id}99", "nonsense"]
 
     run = chief.start([calls(*[call("subagent_output", run_id=run_id) for run_id in ids]), "done"])
     run.result.get()
 
     results = returned(run)
-    assert [True] * 5 == [result.is_error for result in results]
-    assert ["NotAllowed", "NotAllowed", "NotAllowed", "NoSuchRun", "NoSuchRun"] == [
+    assert [True] * 6 == [result.is_error for result in results]
+    assert ["NotAllowed"] * 4 + ["NoSuchRun"] * 2 == [
         result.text.split(":")[0] for result in results
     ]
     assert not other.result.is_done
 
 
 def test_a_foreground_run_is_no_background_run(chief: Chief) -> None:
-    """JOB-2: what was waited for has been read, and its id opens nothing."""
+    """JOB-2: its text is its call's to return; before and after that its id opens nothing."""
+    source = subagent(agent=worker)
+
+    async def peep(turn: Any) -> str:
+        await turn.sleep(1.0)  # the child is at work
+        _, output, *_ = await source.tools(turn)
+        return str(await output.function(child_of(turn.run)))
 
     def script(request: Any) -> Any:
         if request.step == 1:
-            return calls(delegate("1 x"))
+            return calls(delegate("9 x"), call("peep"))
         if request.step == 2:
             return calls(call("subagent_output", run_id=child_of(run)))
         return "done"
 
-    run = chief.open(script)
+    run = chief.open(script, source, Tool("peep", peep, is_concurrent=True))
     run.ask("go").get()
 
-    assert returned(run)[1].text.startswith("NotAllowed: ")
+    assert ["NotAllowed", "NotAllowed"] == [x.text.split(":")[0] for x in returned(run)[1:]]
 
 
 def test_what_another_tool_of_the_caller_started_is_its_own(chief: Chief) -> None:
