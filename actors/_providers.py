@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 from retinue.protocol.delegation import Capabilities
@@ -115,14 +115,31 @@ class Providers:
         found = self._by_name.get(name)
         if found is not None:
             return found
-        make = None if name in self._removed else _factory(name)
-        if make is None:
-            there = ", ".join(dict.fromkeys((*self._by_name, *KNOWN)))
-            raise NoProvider(f"no provider named {name!r}; there are {there}")
-        provider = make()
+        if name in self._removed:
+            raise _no_provider(name, self._by_name)
+        provider = maker_of(name, self._by_name)()
         check_provider(provider)
         self._by_name[name] = provider
         return provider
+
+
+def maker_of(name: str, others: Iterable[str] = ()) -> Callable[[], Provider]:
+    """
+    Find what makes a provider that is known, or comes with an installed package.
+
+    Raises:
+        NoProvider: there is none; the message says which there are, *others* included.
+        MissingExtra: it is known, and what it needs is not installed.
+    """
+    make = _factory(name)
+    if make is None:
+        raise _no_provider(name, others)
+    return make
+
+
+def _no_provider(name: str, others: Iterable[str]) -> NoProvider:
+    there = ", ".join(dict.fromkeys((*others, *KNOWN)))
+    return NoProvider(f"no provider named {name!r}; there are {there}")
 
 
 def _factory(name: str) -> Callable[[], Provider] | None:

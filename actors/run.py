@@ -21,6 +21,7 @@ from retinue.protocol import messages
 from retinue.protocol.content import Form, Kind, Message, Source, Text
 from retinue.protocol.errors import (
     ProviderFault,
+    RetinueError,
     StartFailed,
     ordinary,
     printable,
@@ -218,7 +219,9 @@ def _fork_notice(ref: Any) -> Message:
 def _start_failure(run_id: str, provider: str, error: BaseException) -> BaseException:
     if isinstance(error, StartFailed):
         return error
-    said = printable(error)
+    # Our own words are for people, and may have several lines.
+    named = f"{type(error).__name__}: {error}"
+    said = named if isinstance(error, RetinueError) else printable(error)
     failure = StartFailed(f"{run_id}: provider {provider!r} could not open the run: {said}")
     failure.__cause__ = error
     return failure

@@ -265,7 +265,11 @@ def as_tools(given: Any) -> tuple[Any, ...]:
             raise InvalidAgent(f"tools: expected Tools or functions, got {type(item).__name__}")
     names = list(names_of(made))
     if len(set(names)) < len(names):
-        raise InvalidAgent(f"tools: two have one name in {', '.join(names)}")
+        twice = ", ".join(dict.fromkeys([name for name in names if names.count(name) > 1]))
+        raise InvalidAgent(
+            f"tools: two have one name, {twice}, in {', '.join(names)}; rename one, as in"
+            " Tool('name', function)"
+        )
     return tuple(made)
 
 

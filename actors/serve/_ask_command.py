@@ -11,7 +11,7 @@ from rich.console import Console
 
 from retinue.actors import Cancellation, Limits, Reply, Run, Runtime
 from retinue.actors.serve._ask_progress import AskProgress
-from retinue.actors.serve._ask_report import Answer, answer_of, code_of_refusal
+from retinue.actors.serve._ask_report import Answer, answer_of, code_of_refusal, words_of_refusal
 from retinue.actors.serve._ask_view import LineView, Streaming, TreeView
 from retinue.actors.serve._foreground import BY_SIGNAL, FAILED, Foreground, View
 from retinue.actors.serve._streams import write
@@ -25,7 +25,10 @@ _STDIN = "-"
 def ask(
     question: Annotated[
         str | None,
-        typer.Argument(metavar="QUESTION", help="The question; - or a pipe is read from stdin."),
+        typer.Argument(
+            metavar="QUESTION",
+            help="The question; - reads it from stdin, as does a pipe if none is given.",
+        ),
     ] = None,
     *,
     model: Annotated[
@@ -111,7 +114,7 @@ def ask(
         code = BY_SIGNAL + signal.SIGINT
     except RetinueError as error:
         code = code_of_refusal(error)
-        _say(str(error))
+        _say(words_of_refusal(error))
     raise typer.Exit(code)
 
 

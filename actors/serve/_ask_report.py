@@ -15,6 +15,7 @@ from retinue.protocol.errors import (
     InvalidRequest,
     ModelFailed,
     Refused,
+    RetinueError,
     StartCancelled,
     StartFailed,
     Transient,
@@ -117,6 +118,12 @@ def _why(result: RunResult) -> str:
         why = f"it ended {result.stop_reason}"
     said = f": {result.diagnostic}" if result.diagnostic else ""
     return f"partial: {why}; {partial}{said}"
+
+
+def words_of_refusal(error: BaseException) -> str:
+    """Say what was wrong with what was asked for, without the run that there never was."""
+    cause = error.__cause__ if isinstance(error, StartFailed) else None
+    return str(cause if isinstance(cause, RetinueError) else error)
 
 
 def code_of_refusal(error: BaseException) -> int:

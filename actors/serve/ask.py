@@ -10,16 +10,16 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from retinue.actors._providers import maker_of
 from retinue.actors.tools import subagent
 from retinue.protocol.agent import Agent
 from retinue.protocol.delegation import Limits
-from retinue.protocol.errors import InvalidRequest
+from retinue.protocol.errors import InvalidRequest, InvalidSchema
 from retinue.protocol.tool import Tool, ToolSource
 
 if TYPE_CHECKING:
@@ -89,7 +89,15 @@ class Question:
         return recorded.RecordedModel(self.record, self.model, mode="record")
 
     def start(self, runtime: Runtime, agent: Agent, cancel: Cancellation) -> Reply[Run]:
-        """Ask it."""
+        """
+        Ask it.
+
+        Raises:
+            NoProvider: there is none for its children. A model would just not see the tool.
+            MissingExtra: there is one, and what it needs is not installed.
+        """
+        if self.provider is not None and runtime.provider(self.provider) is None:
+            maker_of(self.provider)
         return runtime.start(
             "spawn",
             self.text,
@@ -117,17 +125,30 @@ def tools_at(where: str) -> list[Any]:
         imported = importlib.import_module(module)
     except Exception as error:  # the module's own code may raise anything
         reason = f"{type(error).__name__}: {error}"
+        if module.endswith(".py"):
+            reason = f"a module is named as in 'import', here {module[:-3]}"
         raise InvalidRequest(f"--tools {where}: cannot import {module}: {reason}") from error
     found: list[Any] = []
     for name in names.split(","):
-        value = getattr(imported, name.strip(), None)
-        several = isinstance(value, (list, tuple))
-        listed = list(cast("Iterable[Any]", value)) if several else [value]
-        for tool in listed:
-            if not callable(tool) and not isinstance(tool, (Tool, ToolSource)):
-                raise InvalidRequest(f"--tools {where}: {module} has no tool {name.strip()!r}")
-        found += listed
+        try:
+            found += _tools_in(imported, name.strip())
+        except InvalidRequest as error:
+            raise InvalidRequest(f"--tools {where}: {error}") from None
     return found
+
+
+def _tools_in(module: Any, name: str) -> list[Any]:
+    if not hasattr(module, name):
+        raise InvalidRequest(f"{module.__name__} has no tool {name!r}")
+    value: Any = getattr(module, name)
+    listed: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
+    for tool in listed:
+        if not callable(tool) and not isinstance(tool, (Tool, ToolSource)):
+            raise InvalidRequest(
+                f"{module.__name__}.{name} has no tool: expected a function, a Tool or a list"
+                f" of them, got {type(tool).__name__}"
+            )
+    return listed
 
 
 def read_instructions(given: str) -> str:
@@ -146,13 +167,21 @@ def read_schema(file: str | None) -> Any:
 
     Raises:
         InvalidRequest: the file cannot be read, or holds no JSON.
+        InvalidSchema: it holds JSON that is no JSON Schema; every violation is named.
     """
     if file is None:
         return None
     try:
-        return json.loads(_read(file, "--schema"))
+        schema = json.loads(_read(file, "--schema"))
     except ValueError as error:
         raise InvalidRequest(f"--schema {file}: is no JSON: {error}") from error
+    from retinue.protocol.schema import as_schema
+
+    try:
+        as_schema(schema)
+    except InvalidSchema as error:
+        raise InvalidSchema(f"--schema {file}: no JSON Schema", error.violations) from error
+    return schema
 
 
 def _read(file: str, option: str) -> str:

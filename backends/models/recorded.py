@@ -87,8 +87,8 @@ class RecordedModel:
         mode: ``"replay"`` or ``"record"``.
 
     Raises:
-        ModelFailed: the tape cannot be read, or there is one already that recording would
-            mix with; or a model is lacking or too much.
+        ModelFailed: the tape cannot be read or has no directory, or there is one already that
+            recording would mix with; or a model is lacking or too much.
         MissingExtra: the model needs a package that is not installed.
     """
 
@@ -116,6 +116,10 @@ class RecordedModel:
             raise ModelFailed(f"{self.name}: to record needs a model: RecordedModel(file, model)")
         if self._path.exists() and self._path.stat().st_size:
             raise ModelFailed(f"{self.name}: holds a tape already; delete it, or take another file")
+        if not self._path.parent.is_dir():
+            raise ModelFailed(
+                f"{self.name}: there is no directory {self._path.parent} for the tape"
+            )
         if isinstance(model, str):
             from retinue.backends.models.naming import model_named
 
