@@ -22,6 +22,9 @@ from retinue.protocol.tool import Conclude, Tool
 # How many calls of one step run at once, from LOG-13.
 WIDTH: Final = 10
 
+# What the model reads of a call that the end of its turn cut off, or came before.
+CANCELLED: Final = "cancelled before it was done"
+
 
 @attrs.frozen
 class Called:
@@ -104,7 +107,7 @@ class Batch:
         """Log what came of calls that are over, whatever became of them."""
         for call, task in running:
             if task.cancelled():
-                result = ToolResult(call.call_id, "cancelled before it was done", is_error=True)
+                result = ToolResult(call.call_id, CANCELLED, is_error=True)
             elif (error := task.exception()) is not None:
                 result = ToolResult(call.call_id, f"failed when cancelled: {error}", is_error=True)
             else:

@@ -16,14 +16,14 @@ import attrs
 
 from retinue.backends._inprocess.answers import answer_text, error_text
 from retinue.backends._inprocess.approval import Approval
-from retinue.backends._inprocess.batch import Called
+from retinue.backends._inprocess.batch import CANCELLED, Called
 from retinue.backends._inprocess.capture import capture
 from retinue.backends._inprocess.containing import called as call_of
 from retinue.backends._inprocess.containing import contained, within
 from retinue.backends._inprocess.long_results import LongResults
 from retinue.backends._inprocess.turn import CallTurn, Turn
 from retinue.protocol.content import ToolCall, ToolResult
-from retinue.protocol.errors import InvalidContent, ToolFailed
+from retinue.protocol.errors import Cancelled, InvalidContent, ToolFailed
 from retinue.protocol.provider import Workplace
 from retinue.protocol.tool import Ask, Conclude, Guard, Tool
 
@@ -112,6 +112,10 @@ class Calling:
         return arguments
 
     async def _run(self, tool: Tool, arguments: dict[str, Any]) -> _Spoken:
+        try:
+            self._turn.check()  # LOG-23: a stop that came after the call was logged still counts
+        except Cancelled as error:
+            raise ToolFailed(CANCELLED) from error
         if tool.arguments.is_async:
             return _spoken(tool.name, await tool.function(**arguments))
 

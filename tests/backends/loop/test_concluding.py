@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 
 from retinue.actors import Agent, DeterministicDispatcher, Runtime, Tool
+from retinue.protocol.errors import Cancelled
 from retinue.protocol.result import ABORTED, COMPLETED
 from retinue.protocol.tool import Conclude
 from tests.backends.loop.models import HOUR, Talker, calls, says, told
@@ -113,3 +115,37 @@ def test_a_tool_that_cancels_its_own_run_is_the_last_thing_that_it_does(seed: in
         assert (ABORTED, 1) == (run.result.get().stop_reason, len(model.requests))
         lines = told(run)  # which is sound and balanced
         assert ["a: stopped", "ended aborted"] == [lines[4], lines[-1]]
+
+
+@pytest.mark.parametrize("timeout", [None, HOUR], ids=["no time of its own", "an hour"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_tool_begins_after_its_turn_was_stopped(seed: int, timeout: float | None) -> None:
+    """
+    LOG-23: wherever the cancel strikes among twenty calls, what begins then is no tool.
+    """
+    begun: list[bool] = []
+    ends: set[str] = set()
+
+    async def work(turn: Any) -> str:
+        """Say whether the turn is on."""
+        try:
+            turn.check()
+        except Cancelled:
+            begun.append(False)
+        else:
+            begun.append(True)
+        return "worked"
+
+    answer = calls(*[(f"c{number}", "work", {}) for number in range(20)])
+    agent_tools = [Tool("work", work, timeout=timeout)]
+    for moment in range(0, 60, 2):
+        dispatcher = DeterministicDispatcher(seed)
+        with Runtime(dispatcher=dispatcher) as runtime:
+            agent = Agent(model=Talker(answer, says("done")), tools=agent_tools)
+            run = runtime.start("spawn", "go", agent=agent).get()
+            dispatcher.inject(dispatcher.steps + moment, partial(run.cancel, "enough"))
+            ends.add(run.result.get().stop_reason)
+            told(run)  # which is sound and balanced
+
+    assert ABORTED in ends
+    assert {True} == set(begun)
