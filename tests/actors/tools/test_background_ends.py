@@ -104,9 +104,11 @@ def test_a_cancel_that_fails_holds_up_nothing(chief: Chief) -> None:
     run = chief.open([calls(later("60 x", "odd"), later("60 y")), "ok"], *tools)
     run.ask("go").get()
     chief.runtime.subscribe(probe.tell)
+    before = chief.dispatcher.clock.now()
 
     run.dispose().get()
 
+    assert before == chief.dispatcher.clock.now(), "nobody waits for what cannot come"
     ends = ends_of(probe)
     assert {child_of(run), child_of(run, 2), run.id} == set(ends)
     assert ("aborted", "aborted") == (ends[child_of(run)], ends[child_of(run, 2)])
