@@ -127,6 +127,8 @@ def run_result(actor: RunActor) -> RunResult:
         structured, error = last.structured, last.error
         if last.diagnostic is not None:
             diagnostic = bounded_diagnostic(last.diagnostic)
+    if diagnostic is None and cancelled and reason != COMPLETED and actor.ref.mark:
+        diagnostic = bounded_diagnostic(actor.ref.mark)  # who stopped it said why
     return RunResult(
         actor.ref.run_id,
         reason,

@@ -220,8 +220,8 @@ def _start_failure(run_id: str, provider: str, error: BaseException) -> BaseExce
     if isinstance(error, StartFailed):
         return error
     # Our own words are for people, and may have several lines.
-    named = f"{type(error).__name__}: {error}"
-    said = named if isinstance(error, RetinueError) else printable(error)
+    is_ours = isinstance(error, RetinueError)
+    said = f"{type(error).__name__}: {error}" if is_ours else printable(error)
     failure = StartFailed(f"{run_id}: provider {provider!r} could not open the run: {said}")
     failure.__cause__ = error
     return failure

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from retinue.actors import Cancellation, Reply, Runtime, agent
-from retinue.protocol.errors import NoProvider, StartFailed
+from retinue.protocol.errors import InvalidSchema, NoProvider, StartFailed
 from retinue.protocol.result import COMPLETED, ERROR, REFUSAL
 from tests.actors.behaviours import Steps, echo, ended, opened, started
 from tests.actors.providers import Keeping
@@ -191,6 +191,21 @@ def test_a_schema_that_raises_costs_its_asker_the_start(runtime: Runtime) -> Non
     assert ERROR == ended(run).stop_reason
     assert run.dispose().get(timeout=PATIENCE)
     assert still_works(runtime)
+
+
+def test_an_open_that_refuses_is_quoted_in_lines(runtime: Runtime) -> None:
+    """
+    Our own errors are told as they read, lists of violations included, and not as a repr.
+    """
+
+    class Refusing(Keeping):
+        def open(self, order: Any, workplace: Any) -> Any:
+            raise InvalidSchema("no JSON Schema", ["/type: wrong"])
+
+    runtime.register(Refusing("refusing")).get(timeout=PATIENCE)
+
+    with pytest.raises(StartFailed, match=r"run: InvalidSchema: no JSON Schema\n  - /type: wrong$"):
+        runtime.start("refusing", "go").get(timeout=PATIENCE)
 
 
 def test_an_open_may_raise_what_cannot_be_printed(runtime: Runtime) -> None:

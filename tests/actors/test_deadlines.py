@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retinue.actors import Limits, ManualClock, Reply, Runtime
-from retinue.protocol.errors import InvalidLimit, RetinueError, StartTimeout
+from retinue.protocol.errors import InvalidLimit, RetinueError, RunFailed, StartTimeout
 from retinue.protocol.log import Cause, TurnFinished
 from retinue.protocol.result import ABORTED, COMPLETED, TIMEOUT
 from tests.actors.behaviours import WAYS, Steps, echo, ended, opened, started
@@ -47,8 +47,25 @@ def test_a_run_over_its_deadline_ends_timeout_with_what_it_said(
 
     result = ended(run)
     assert (TIMEOUT, "begun work") == (result.stop_reason, result.text)
+    assert "its deadline has passed" == result.diagnostic
     causes = [event.cause for event in run.transcript() if isinstance(event, TurnFinished)]
     assert [Cause.DEADLINE] == causes
+
+
+def test_who_cancels_may_say_why(runtime: Runtime) -> None:
+    """
+    The reason is the result's diagnostic, and in what `unwrap` raises.
+    """
+    begun = threading.Barrier(2)
+    run = started(runtime, lasting(begun), "work")
+    begun.wait(PATIENCE)
+
+    run.cancel("changed my mind")
+
+    result = ended(run)
+    assert (ABORTED, "changed my mind") == (result.stop_reason, result.diagnostic)
+    with pytest.raises(RunFailed, match="changed my mind"):
+        result.unwrap()
 
 
 def test_one_stuck_child_costs_its_siblings_nothing(timed: Runtime, clock: ManualClock) -> None:
