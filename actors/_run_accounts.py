@@ -150,8 +150,9 @@ class Accounts(Delegation):
 
 
 def _is_of_notices(turn: SealedTurn) -> bool:
+    # A child's report is no more a user's word than the account of its end is (JOB-6).
     said = [event.message.source.kind for event in turn.events if type(event) is UserMessage]
-    return all(kind is Kind.RUNTIME for kind in said)
+    return all(kind is Kind.RUNTIME or kind is Kind.CHILD for kind in said)
 
 
 def _short(notice: Message) -> Waiting:

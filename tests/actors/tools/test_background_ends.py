@@ -11,7 +11,16 @@ from retinue.actors.tools import subagent
 from retinue.protocol.errors import Cancelled, InvalidRequest, NotQuiescent
 from retinue.protocol.events import RunEnded
 from tests.actors.providers import Keeping
-from tests.actors.tools.chiefs import Chief, call, calls, child_of, later, returned, worker
+from tests.actors.tools.chiefs import (
+    Chief,
+    call,
+    calls,
+    child_of,
+    heard,
+    later,
+    returned,
+    worker,
+)
 from tests.doubles import Probe
 
 
@@ -182,3 +191,26 @@ def test_the_tool_is_nobodys_outside_of_a_run() -> None:
         return "refused"
 
     assert "refused" == asyncio.run(outside())
+
+
+def test_reports_are_no_users_word(chief: Chief) -> None:
+    """JOB-6: children that report before they end do not make their ends wake for ever."""
+
+    async def reporter(turn: Any) -> str:
+        await turn.report("half way")
+        await turn.sleep(1.0)
+        return "done"
+
+    def script(request: Any) -> Any:
+        assert request.turn < 20, "nothing stops it"
+        is_news = "half way" not in request.messages[-1].text
+        return calls(later("x")) if request.step == 1 and is_news else "ok"
+
+    run = chief.open(script, subagent(agent=reporter))
+    run.ask("go").get()
+    chief.dispatcher.advance(3600.0)
+
+    notices = [message for message in heard(run) if "ended completed" in message.text]
+    assert 0 < len(notices) <= 3
+    run.ask("and?").get()
+    assert len(notices) < len(heard(run)), "it waited for the next turn"
