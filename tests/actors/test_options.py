@@ -56,6 +56,7 @@ ROUTES = [
     ({"model": A, "max_tokens": 9}, Agent(model=B), {"max_tokens": 7}, "b {'max_tokens': 7}"),
     ({"model": A}, Agent(model=B), {"model": C}, "c {}"),
     ({"model": A}, Agent(options={"model": C, "max_tokens": 3}), None, "c {'max_tokens': 3}"),
+    ({"model": A}, Agent(model=B, options={"model": C}), None, "c {}"),
     ({"model": A, "temperature": 1, "seed": 4}, Agent(), {"seed": 5}, "a {'seed': 5}"),
 ]
 
