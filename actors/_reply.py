@@ -77,6 +77,14 @@ class Reply(pykka.Future[T]):
             return f"<Reply failed {self._error!r}>"
         return f"<Reply {self._value!r}>"
 
+    if not TYPE_CHECKING:  # which know better what is not there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            advice = (
+                "" if name.startswith("_") else "; 'await' it, 'yield from' it or .get() it first"
+            )
+            raise AttributeError(f"a Reply has no {name!r}{advice}", name=name, obj=self)
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Reply lives in its process; send on what it answers")
 

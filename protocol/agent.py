@@ -68,7 +68,7 @@ def behaviour_kind(function: Behaviour) -> Kind:
     if not callable(function):
         raise InvalidAgent(
             f"an agent is a function, a generator, a coroutine function or a class with a"
-            f" turn method, not {type(function).__name__}"
+            f" turn method, not {_named_in_full(type(function))}"
         )
     if not inspect.isroutine(function) and not inspect.isclass(function):
         function = type(function).__call__
@@ -82,6 +82,12 @@ def behaviour_kind(function: Behaviour) -> Kind:
     if inspect.isgeneratorfunction(function):
         return Kind.GENERATOR
     return Kind.BLOCKING
+
+
+def _named_in_full(kind: type) -> str:
+    """Name a type; those of others with their module, since they have Agents too."""
+    name = kind.__qualname__
+    return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
 
 
 def _check(kind: type, expected: str) -> Callable[[object, Any, object], None]:

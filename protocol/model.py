@@ -173,6 +173,6 @@ def check_model(value: object) -> Model:
     ):
         raise ModelFailed(
             f"a model is a name as 'openai:gpt-5' or an object with name and stream(),"
-            f" not {type(value).__name__}"
+            f" as ScriptedModel or PydanticModel, not {type(value).__name__}"
         )
     return value  # type: ignore[return-value]  # pyright: ignore[reportReturnType]

@@ -27,6 +27,8 @@ BUDGET: Final = StopReason("budget")
 SCHEMA: Final = StopReason("schema")
 HOST_GONE: Final = StopReason("host-gone")
 
+_ADVICE: Final = "; wait for what a turn starts, or start(..., background=True)"
+
 KNOWN_REASONS: Final = frozenset(
     (
         COMPLETED,
@@ -160,7 +162,7 @@ class RunResult:
             return self.text if self.structured is None else self.structured
         diagnostic = self.diagnostic
         if self.stop_reason == COMPLETED:
-            diagnostic = "its end cancelled " + ", ".join(self.abandoned)
+            diagnostic = "its end cancelled " + ", ".join(self.abandoned) + _ADVICE
         raise failure(self.run_id, self.stop_reason, diagnostic, self.text) from self.error
 
 

@@ -85,6 +85,17 @@ def as_guards(given: Any) -> tuple[Guard, ...]:
     return tuple(made)
 
 
+def _check_name(_: object, __: object, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise InvalidAgent(f"tool: expected a name, as in Tool('name', function), got {value!r}")
+
+
+def _check_function(tool: object, _: object, value: Any) -> None:
+    if not callable(value):
+        name, given = getattr(tool, "name", ""), type(value).__name__
+        raise InvalidAgent(f"tool {name!r}: expected a function, got {given}")
+
+
 def _check_timeout(tool: object, _: object, value: Any) -> None:
     if value is None:
         return
@@ -128,8 +139,8 @@ class Tool:
             when a model's run is opened, which is refused if nobody could call it.
     """
 
-    name: str = attrs.field(validator=attrs.validators.min_len(1))
-    function: Callable[..., Any]
+    name: str = attrs.field(validator=_check_name)
+    function: Callable[..., Any] = attrs.field(validator=_check_function)
     description: str = ""
     parameters: Mapping[str, Any] | None = attrs.field(default=None, validator=_check_parameters)
     guards: tuple[Guard, ...] = attrs.field(default=(), converter=as_guards)

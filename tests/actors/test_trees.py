@@ -118,7 +118,7 @@ def test_the_end_of_a_turn_cancels_its_children(runtime: Runtime, sleeping: Any)
 
     assert (COMPLETED, "done", (kids[0].id,)) == (result.stop_reason, result.text, result.abandoned)
     assert not result.is_success
-    with pytest.raises(RunFailed, match=f"its end cancelled {kids[0].id}"):
+    with pytest.raises(RunFailed, match=f"its end cancelled {kids[0].id}; wait for"):
         result.unwrap()
     assert ABORTED == ended(kids[0]).stop_reason
     assert run.dispose().get(timeout=PATIENCE)

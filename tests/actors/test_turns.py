@@ -64,3 +64,15 @@ def test_every_member_of_the_type_is_there(shown: type, real: type) -> None:
             continue
         expected = list(inspect.signature(member).parameters)
         assert expected == list(inspect.signature(getattr(real, name)).parameters), name
+
+
+def test_a_reply_that_was_not_waited_for_says_so(runtime: Runtime) -> None:
+    """What a forgotten await reaches for is named, with the ways to wait."""
+
+    async def hasty(turn: Any) -> Any:
+        return turn.start("spawn", turn.text, agent=plain).result
+
+    result = runtime.start("spawn", "go", agent=hasty).get(timeout=PATIENCE).result
+
+    words = "a Reply has no 'result'; 'await' it, 'yield from' it or .get() it first"
+    assert words in (result.get(timeout=PATIENCE).diagnostic or "")

@@ -140,7 +140,7 @@ def test_a_class_is_as_its_turn_method_is(made: type[Any], kind: Kind) -> None:
         (functools.partial(async_generator), "is an async generator"),
         ("a name", "not str"),
         (object(), "not object"),
-        (Plain(), "not Plain"),
+        (Plain(), "not tests.protocol.test_agent.Plain"),
         (int, "class int has no turn method"),
         (type("Odd", (), {"turn": 5}), "not int"),
     ],

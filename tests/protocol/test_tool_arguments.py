@@ -232,3 +232,13 @@ def test_fields_of_a_tool_are_looked_at_when_it_is_made(fields: dict[str, Any]) 
     """
     with pytest.raises(InvalidAgent, match="tool 'it': "):
         Tool("it", print, **fields)
+
+
+def test_what_is_no_tool_is_refused_where_it_is_made() -> None:
+    """The name comes first, and what does the work is a function."""
+    given: Any = test_what_is_no_tool_is_refused_where_it_is_made
+
+    with pytest.raises(InvalidAgent, match="expected a name, as in Tool\\('name', function\\)"):
+        Tool(given, "it")  # type: ignore[arg-type]
+    with pytest.raises(InvalidAgent, match="tool 'it': expected a function, got str"):
+        Tool("it", "it")  # type: ignore[arg-type]
