@@ -192,22 +192,14 @@ def _parameter(item: inspect.Parameter, hint: Any, told: str) -> Parameter:
 
 
 def _reader(name: str, hint: Any) -> Any:
-    from retinue.protocol.schema import as_schema
+    from retinue.protocol.schema import as_schema, has_model_inside
 
-    if _has_model_inside(hint):
+    if has_model_inside(hint):
         return _Adapted(hint)
     try:
         return as_schema(hint)
     except InvalidSchema as error:
         raise InvalidSchema(f"parameter {name!r} has no JSON Schema", error.violations) from error
-
-
-def _has_model_inside(hint: Any) -> bool:
-    """Whether a pydantic model is part of a type without being all of it."""
-    return any(
-        hasattr(part, "model_json_schema") or _has_model_inside(part)
-        for part in typing.get_args(hint)
-    )
 
 
 class _Adapted:

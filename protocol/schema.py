@@ -150,12 +150,22 @@ def _checked_schema_of(source: object) -> dict[str, Any]:
     # Neither library has a base for what it raises on a type that it cannot take.
     except (TypeError, ValueError, NameError, AttributeError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1]
+        if has_model_inside(source):
+            reason = "a pydantic model stands alone; make the whole of it a field of another model"
         raise InvalidSchema(f"no output schema: {source!r}", [f"the value: {reason}"]) from error
     # Types may bring parts of their own, with references and defaults.
     found = schema_violations(made)
     if found:
         raise InvalidSchema(f"no output schema: {source!r}", found)
     return made
+
+
+def has_model_inside(hint: Any) -> bool:
+    """Whether a pydantic model is part of a type without being all of it."""
+    return any(
+        hasattr(part, "model_json_schema") or has_model_inside(part)
+        for part in typing.get_args(hint)
+    )
 
 
 def _schema_of(source: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 
@@ -23,6 +23,8 @@ from retinue.protocol.errors import InvalidRequest, InvalidSchema
 from retinue.protocol.tool import Tool, ToolSource
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from retinue.actors import Cancellation, Reply, Run, Runtime
 
 # Where a question is recorded or played again, ids are the same each time.
@@ -141,7 +143,8 @@ def _tools_in(module: Any, name: str) -> list[Any]:
     if not hasattr(module, name):
         raise InvalidRequest(f"{module.__name__} has no tool {name!r}")
     value: Any = getattr(module, name)
-    listed: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
+    several = isinstance(value, (list, tuple))
+    listed = list(cast("Iterable[Any]", value)) if several else [value]
     for tool in listed:
         if not callable(tool) and not isinstance(tool, (Tool, ToolSource)):
             raise InvalidRequest(
