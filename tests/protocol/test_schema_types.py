@@ -11,7 +11,6 @@ from typing import Any
 
 import attrs
 import msgspec
-import pydantic
 import pytest
 
 from retinue.protocol.errors import InvalidContent, InvalidSchema
@@ -299,15 +298,3 @@ def test_a_schema_keeps_no_class_alive() -> None:
     gc.collect()
 
     assert seen() is None
-
-
-def test_a_pydantic_model_inside_another_type_is_refused_with_what_to_do() -> None:
-    """
-    VAL-3: the advice stands in the violation.
-    """
-
-    class Tune(pydantic.BaseModel):
-        title: str
-
-    with pytest.raises(InvalidSchema, match="make the whole of it a field of another model"):
-        as_schema(list[Tune])
