@@ -7,25 +7,17 @@ stands aside while a line of the answer is unfinished.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from typing import Final, TextIO
+from typing import TextIO
 
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.spinner import Spinner
+from rich.console import Console
 from rich.text import Text
 
 from retinue.actors.serve._ask_progress import AskProgress, Row
+from retinue.actors.serve._live_tree import LiveTree
 from retinue.actors.serve._streams import write
 from retinue.actors.serve._survey_report import visible
 from retinue.protocol.events import RunEnded, RunStarted
-
-# A question that is answered sooner shows nothing of the work.
-_PATIENCE: Final = 0.3
-_LINES: Final = 12
-_MARGIN: Final = 3
-_SHOW_CURSOR: Final = b"\x1b[?25h\n"
 
 
 def plain(text: str) -> str:
@@ -78,16 +70,12 @@ class Streaming:
             self.is_in_line = False
 
 
-class TreeView:
+class TreeView(LiveTree):
     """Shows the live runs as a tree while no line of the answer is open."""
 
-    period: float = 0.1
-
     def __init__(self, console: Console, streaming: Streaming) -> None:
-        self._console = console
+        super().__init__(console)
         self._streaming = streaming
-        self._live: Live | None = None
-        self._spinner = Spinner("dots")
 
     def show(self, progress: AskProgress, seconds: float) -> None:
         """Write what has come of the answer, or draw the tree anew."""
@@ -99,36 +87,13 @@ class TreeView:
                 self._streaming.give(pieces)
             if self._streaming.is_in_line:
                 return
-        if seconds < _PATIENCE:
-            return
-        if self._live is None:
-            self._live = Live(
-                console=self._console,
-                auto_refresh=False,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
-        self._live.update(self._drawn(progress, seconds), refresh=True)
+        self.draw(seconds, lambda room: _tree(progress, room, seconds))
 
-    def hide(self) -> None:
-        """Take the tree away."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
-    def abandon(self) -> None:
-        """Show the cursor again; called in a signal handler, so without rich and its locks."""
-        if self._live is not None:
-            os.write(self._console.file.fileno(), _SHOW_CURSOR)
-
-    def _drawn(self, progress: AskProgress, seconds: float) -> RenderableType:
-        room = max(1, min(_LINES, self._console.size.height - _MARGIN))
-        alive, rows, tokens = progress.live(room)
-        status = f"{alive} runs alive, {tokens:,} tokens, {seconds:.0f} s"
-        self._spinner.update(text=Text(status, no_wrap=True, overflow="ellipsis"))
-        return Group(*[_line(row) for row in rows], self._spinner)
+def _tree(progress: AskProgress, room: int, seconds: float) -> tuple[list[Text], Text]:
+    alive, rows, tokens = progress.live(room)
+    status = f"{alive} runs alive, {tokens:,} tokens, {seconds:.0f} s"
+    return [_line(row) for row in rows], Text(status, no_wrap=True, overflow="ellipsis")
 
 
 def _line(row: Row) -> Text:
