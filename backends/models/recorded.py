@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -64,6 +65,10 @@ from retinue.protocol.model import (
 __all__ = ["RecordedModel"]
 
 MODES: Final = ("replay", "record")
+_ID: Final = re.compile(r"\b[0-9a-z]{6}-\d+\b")
+_ABOUT_IDS: Final = (
+    "; ids of runs are new in every runtime: record and replay under Runtime(seed=...)"
+)
 
 
 class RecordedModel:
@@ -115,7 +120,7 @@ class RecordedModel:
         if model is None:
             raise ModelFailed(f"{self.name}: to record needs a model: RecordedModel(file, model)")
         if self._path.exists() and self._path.stat().st_size:
-            raise ModelFailed(f"{self.name}: holds a tape already; delete it, or take another file")
+            raise ModelFailed(f"{self.name}: is no empty file; take another, or delete it")
         if not self._path.parent.is_dir():
             raise ModelFailed(
                 f"{self.name}: there is no directory {self._path.parent} for the tape"
@@ -221,7 +226,8 @@ class RecordedModel:
             line = part[played]
             found = difference(line["request"], request_to_json(request))
             if found is not None:
-                raise ModelFailed(f"{where} is not the one on the tape: {found}")
+                advice = _ABOUT_IDS if len(set(_ID.findall(found))) > 1 else ""
+                raise ModelFailed(f"{where} is not the one on the tape: {found}{advice}")
             self._asked[at] = played + 1
             return line
 

@@ -87,3 +87,18 @@ def test_a_tree_that_is_played_again_has_the_same_logs(tmp_path: Path) -> None:
     assert 13 == len(recorded)
     assert recorded == again
     assert 0 == replay.unplayed
+
+
+def test_a_tree_under_ids_of_its_own_is_told_to_take_a_seed(tmp_path: Path) -> None:
+    """What a child says is framed with its id, which is on the tape."""
+    tape = tmp_path / "tape.jsonl"
+    live = ScriptedModel({"": [{"calls": [delegate("one")]}, "done"], "0": ["one is done"]})
+    said: list[str | None] = []
+    for seed, model in (("a", RecordedModel(tape, live, mode="record")), ("b", None)):
+        given = Agent(model=model or RecordedModel(tape), tools=[subagent()])
+        with Runtime(seed=seed) as runtime:
+            result = runtime.start("spawn", "go", agent=given).get().result.get()
+        said.append(result.diagnostic)
+
+    assert said[0] is None
+    assert (said[1] or "").endswith("record and replay under Runtime(seed=...)")

@@ -90,7 +90,7 @@ def test_a_tape_is_not_recorded_over(tape: Path) -> None:
     with pytest.raises(ModelFailed) as caught:
         RecordedModel(tape, ScriptedModel([]), mode="record")
 
-    assert "holds a tape already" in str(caught.value)
+    assert "is no empty file" in str(caught.value)
 
 
 @pytest.mark.parametrize(
