@@ -35,8 +35,8 @@ def child(_: Any) -> Generator[Any, Any, None]:
     yield answer
 
 
-def _parent(turns: int, work: Any) -> Any:
-    """Run *work* in the turn after so many turns, and return what it returned."""
+def after(turns: int, work: Any) -> Any:
+    """Run *work* in the turn of a parent after so many turns, and return what it returned."""
     found: list[Any] = []
 
     @agent
@@ -69,7 +69,7 @@ def start_round(provider: str, turns: int, count: int) -> float:
             raise RuntimeError(f"a {provider} of {turns} turns has {run.seed_turns}")
         return taken / count * 1e6
 
-    return float(_parent(turns, work))
+    return float(after(turns, work))
 
 
 def conversation(turns: int) -> list[dict[str, str]]:
@@ -106,7 +106,7 @@ def fork_bytes(count: int) -> float:
         gc.collect()
         return (resident_bytes() - before) / count
 
-    return max(float(_parent(200, work)), 1.0)
+    return max(float(after(200, work)), 1.0)
 
 
 def copy_bytes(count: int) -> float:

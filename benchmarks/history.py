@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
 from benchmarks._harness import (
-    PATIENCE_SECONDS,
     Latch,
     Row,
     Series,
@@ -25,8 +24,8 @@ from benchmarks._harness import (
     in_fresh_process,
     resident_bytes,
 )
-from benchmarks.fork import TEXT, conversation
-from retinue.actors import Agent, Runtime, agent
+from benchmarks.fork import TEXT, after, conversation
+from retinue.actors import Agent
 from retinue.protocol.model import Answer, ModelRequest
 
 
@@ -50,26 +49,9 @@ class Waiting:
 
 def _forked(provider: str, turns: int, work: Any) -> float:
     """Run *work* in the turn after so many turns, and return what it returned."""
-    found: list[float] = []
     model = Waiting(turns * 2 if provider == "fork" else 1)
     child = Agent(model=model, name="child")
-
-    @agent
-    def parent(turn: Any) -> Generator[Any, Any, str]:
-        if turn.text == "work":
-            found.append((yield from work(turn, model, child)))
-        return TEXT
-
-    with Runtime() as runtime:
-        run = runtime.open(parent).get()
-        for start in range(0, turns, 1_000):
-            for reply in [run.tell(TEXT) for _ in range(min(1_000, turns - start))]:
-                reply.get()
-        result = run.ask("work").get(timeout=PATIENCE_SECONDS)
-        runtime.close(PATIENCE_SECONDS)
-    if not found:
-        raise RuntimeError(result.diagnostic)
-    return found[0]
+    return float(after(turns, lambda turn: work(turn, model, child)))
 
 
 def _started(turn: Any, provider: str, model: Waiting, child: Agent, count: int) -> Any:
