@@ -20,6 +20,8 @@ from retinue.actors.serve.ask import MAX_DEPTH, Question, read_instructions, rea
 from retinue.protocol.errors import InvalidRequest, RetinueError
 
 _STDIN = "-"
+# A model that calls tools for ever costs no more than this, unless its user says so.
+MOST_REQUESTS = 500
 
 
 def ask(
@@ -60,8 +62,8 @@ def ask(
         int | None, typer.Option(min=1, metavar="N", help="At most so many runs alive at once.")
     ] = None,
     requests: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Requests to models, of all runs.")
-    ] = None,
+        int, typer.Option(min=0, metavar="N", help="Requests to models, of all runs.")
+    ] = MOST_REQUESTS,
     tokens: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Tokens, input and output, of all runs.")
     ] = None,

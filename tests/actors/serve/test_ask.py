@@ -189,6 +189,20 @@ def test_a_limit_leaves_a_partial_answer(ask: Asks) -> None:
     assert json.loads(ask(DELEGATING, "--requests", "1", "--json").stdout)["partial"]
 
 
+def test_a_model_that_never_stops_is_stopped(ask: Asks) -> None:
+    """H47: without a word about limits all runs together send 500 requests and no more."""
+    script = [{"calls": [{"name": "subagent_wait", "arguments": {"run_ids": []}}]}] * 501
+
+    result = ask(script, "--json")
+
+    answer = json.loads(result.stdout)
+    assert (1, "budget", 500) == (
+        result.exit_code,
+        answer["stop_reason"],
+        answer["total"]["requests"],
+    )
+
+
 def test_time_has_an_exit_code_of_its_own(ask: Asks, tmp_path: Path) -> None:
     """Exit code 3: --deadline has passed."""
     (tmp_path / "my_tools_b.py").write_text(
