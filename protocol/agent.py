@@ -25,6 +25,7 @@ import attrs
 
 from retinue.protocol.content import Message
 from retinue.protocol.errors import InvalidAgent
+from retinue.protocol.model import Model
 from retinue.protocol.tool import Guard, Tool, as_guards, as_tools, tool
 from retinue.protocol.tool_filter import NO_FILTER, ToolFilter
 
@@ -152,7 +153,7 @@ class Agent:
     options: Mapping[str, Any] = attrs.field(factory=dict[str, Any], validator=_OPTIONS)
     is_open: bool = attrs.field(default=False, validator=_FLAG)
     gate: Gate | None = attrs.field(default=None, validator=_GATE)
-    model: Any = None
+    model: Model | str | None = None
     guards: tuple[Guard, ...] = attrs.field(default=(), converter=as_guards)
     nudges: int = attrs.field(default=0, validator=_count(0))
     schema_tries: int = attrs.field(default=SCHEMA_TRIES, validator=_count(1))

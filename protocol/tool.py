@@ -257,7 +257,7 @@ class ToolSource(Protocol):
         ...
 
 
-def as_tools(given: Any) -> tuple[Any, ...]:
+def as_tools(given: Iterable[Any]) -> tuple[Any, ...]:
     """
     Take the tools of an agent: Tools, ToolSources, and functions, which become tools.
 
