@@ -25,7 +25,7 @@ import attrs
 
 from retinue.protocol.content import Message
 from retinue.protocol.errors import InvalidAgent
-from retinue.protocol.model import Model
+from retinue.protocol.model import Model, TheirModel
 from retinue.protocol.tool import Guard, Tool, as_guards, as_tools, tool
 from retinue.protocol.tool_filter import NO_FILTER, ToolFilter
 
@@ -136,7 +136,8 @@ class Agent:
         is_open: whether agents other than parent and holder may prompt its residents.
         gate: looks at each prompt before its turn; a text declines the prompt and says why.
             It runs inside the run's actor and must not block.
-        model: a Model, or a name as ``"openai:gpt-5"``; without one that of the parent.
+        model: a Model, a name as ``"openai:gpt-5"``, or a model object of pydantic-ai;
+            without one that of the parent.
         guards: look at every tool call of this agent, around the guards of the tools.
         nudges: how often a model that should give a structured result and ends without
             one is told so; each costs a request.
@@ -153,7 +154,7 @@ class Agent:
     options: Mapping[str, Any] = attrs.field(factory=dict[str, Any], validator=_OPTIONS)
     is_open: bool = attrs.field(default=False, validator=_FLAG)
     gate: Gate | None = attrs.field(default=None, validator=_GATE)
-    model: Model | str | None = None
+    model: Model | TheirModel | str | None = None
     guards: tuple[Guard, ...] = attrs.field(default=(), converter=as_guards)
     nudges: int = attrs.field(default=0, validator=_count(0))
     schema_tries: int = attrs.field(default=SCHEMA_TRIES, validator=_count(1))

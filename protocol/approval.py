@@ -9,6 +9,7 @@ pinned when it is started, to what the policy ``delegated_approval`` above it sa
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
@@ -25,6 +26,11 @@ CHOICES: Final = (NEVER, ALWAYS, ASK)
 
 APPROVAL: Final = "approval"
 DELEGATED: Final = "delegated_approval"
+
+# Policies that the runtime itself reads; every other name is free. A name that is this much
+# like one of them is taken for a slip, since it would do nothing.
+_OWN: Final = (APPROVAL, DELEGATED, TOOLS)
+_ALIKE: Final = 0.8
 
 # Seconds of the runtime's clock that an approver has; silence is no approval.
 PATIENCE: Final = 600.0
@@ -103,5 +109,11 @@ def check_policy(name: object, value: object) -> None:
     """
     if name in {APPROVAL, DELEGATED} and value not in CHOICES:
         raise InvalidRequest(f"policy {name}: expected {', '.join(CHOICES)}, got {value!r}")
+    if not isinstance(name, str) or not name:
+        raise InvalidRequest(f"policy: expected a name, got {name!r}")
+    if name not in _OWN:
+        meant = difflib.get_close_matches(name, _OWN, 1, _ALIKE)
+        if meant:
+            raise InvalidRequest(f"policy {name!r}: did you mean {meant[0]!r}?")
     if name == TOOLS:
         raise InvalidRequest("policy tools: is the start's; give start(tool_filter=...)")

@@ -126,6 +126,20 @@ class Model(Protocol):
         ...
 
 
+class TheirModel(Protocol):
+    """What a model object of pydantic-ai shows of itself; an agent takes one as it is."""
+
+    @property
+    def model_name(self) -> str:
+        """The model's name, without its provider's."""
+        ...
+
+    @property
+    def system(self) -> str:
+        """The provider's name."""
+        ...
+
+
 _SAID: Final = frozenset((Text, Reasoning, ToolCall))
 
 

@@ -80,7 +80,12 @@ class Question:
         if self.provider is not None:
             tools.append(subagent(self.provider, max_depth=self.max_depth))
         return Agent(
-            model=self._model(), name="agent", instructions=self.instructions, tools=tuple(tools)
+            model=self._model(),
+            name="agent",
+            instructions=self.instructions,
+            tools=tuple(tools),
+            # Many models answer in text first; nobody is there to ask them again.
+            nudges=0 if self.schema is None else 1,
         )
 
     def _model(self) -> Any:

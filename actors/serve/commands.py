@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
@@ -31,9 +32,32 @@ app = typer.Typer(
 )
 
 
+def _show_version(is_asked: bool) -> None:  # noqa: FBT001 - called by typer
+    if not is_asked:
+        return
+    try:
+        which = version("retinue")
+    except PackageNotFoundError:
+        which = "from a checkout, not installed"
+    write(sys.stdout, f"retinue {which}\n")
+    raise typer.Exit
+
+
 @app.callback()
-def retinue() -> None:
+def retinue(
+    *,
+    is_asked: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Say which version this is.",
+        ),
+    ] = False,
+) -> None:
     """Delegate work to agents, and stay in charge."""
+    del is_asked
 
 
 @app.command()

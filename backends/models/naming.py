@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -10,7 +11,7 @@ from retinue.protocol.model import Model, check_model
 
 def as_model(value: Any, workplace: Any) -> Model:
     """
-    Take a model, or make the one that a name stands for.
+    Take a model, or make the one that a name or a model object of pydantic-ai stands for.
 
     A name is ``"scripted:FILE"``, ``"recorded:FILE"``, or ``"openai:gpt-5"`` and any other
     provider and model that pydantic-ai knows. It is resolved once per runtime, so that its
@@ -20,8 +21,9 @@ def as_model(value: Any, workplace: Any) -> Model:
         ModelFailed: it is neither, or a name that stands for nothing.
         MissingExtra: the model needs a package that is not installed.
     """
-    if isinstance(value, str):
-        named: _Named = workplace.shared(("model", value), lambda: _Named(value))
+    if isinstance(value, str) or _is_of_pydantic_ai(value):
+        key = value if isinstance(value, str) else id(value)
+        named: _Named = workplace.shared(("model", key), lambda: _Named(value))
         return named.model()
     model = check_model(value)
     if hasattr(model, "aclose"):
@@ -30,15 +32,21 @@ def as_model(value: Any, workplace: Any) -> Model:
     return model
 
 
-def model_named(name: str) -> Model:
+def _is_of_pydantic_ai(value: object) -> bool:
+    """Whether *value* is a model object of theirs; imports nothing to find that out."""
+    theirs = sys.modules.get("pydantic_ai.models")
+    return theirs is not None and isinstance(value, theirs.Model)
+
+
+def model_named(name: Any) -> Model:
     """
-    Make the model that *name* stands for; see ``as_model``.
+    Make the model that *name*, or a model object of pydantic-ai, stands for.
 
     Raises:
         ModelFailed: it stands for nothing.
         MissingExtra: the model needs a package that is not installed.
     """
-    kind, _, rest = name.partition(":")
+    kind, _, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind == "scripted":
         from retinue.backends.models.scripted import ScriptedModel
 
@@ -54,13 +62,13 @@ def model_named(name: str) -> Model:
 
 class _Named:
     """
-    The model of one name in one runtime, made by the first who asks.
+    The model of one name, or of one object of pydantic-ai, made by the first who asks.
 
     Made under a lock of its own: the runtime's may be held for a few bytecodes only, and
     the first model of a vendor imports its packages.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: Any) -> None:
         self._name = name
         self._lock = threading.Lock()
         self._model: Model | None = None

@@ -22,7 +22,7 @@ from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from retinue.protocol.content import Content, Reasoning, Text
-from retinue.protocol.errors import Transient
+from retinue.protocol.errors import ModelFailed, Transient
 from retinue.protocol.model import (
     Answer,
     Finish,
@@ -45,7 +45,8 @@ class PydanticModel:
     A model of pydantic-ai.
 
     Args:
-        name: ``"provider:model"``.
+        name: ``"provider:model"``, or a model object of pydantic-ai, whose connections and
+            retries stay its maker's.
         base_url: the address of the server, where it is not the provider's own.
         api_key: the key, where it is not in the environment as the provider documents.
         settings: of every request, as ``max_tokens``, ``temperature``, ``top_p``, ``seed``,
@@ -58,7 +59,7 @@ class PydanticModel:
 
     def __init__(
         self,
-        name: str,
+        name: str | TheirModel,
         *,
         base_url: str | None = None,
         api_key: str | None = None,
@@ -66,19 +67,24 @@ class PydanticModel:
     ) -> None:
         from retinue.backends.models._pydantic.settings import Settings
 
-        self.name: Final = name
+        self._own: Final = None if isinstance(name, str) else name
+        self.name: Final = name if isinstance(name, str) else f"{name.system}:{name.model_name}"
         given = {"base_url": base_url, "api_key": api_key}
         self._given = {option: value for option, value in given.items() if value is not None}
         self._settings = settings
         self._lock = threading.Lock()
         self._spare: TheirModel | None = self._make()
-        self._known: Final = Settings(self._spare, name)
+        self._known: Final = Settings(self._spare, self.name)
         self._known.read(settings)
         # Connections belong to the loop that opened them.
         self._connected: weakref.WeakKeyDictionary[Any, _Connected] = weakref.WeakKeyDictionary()
         self._originals: Final = _Originals()
 
     def _make(self) -> TheirModel:
+        if self._own is not None:
+            if self._given:
+                raise ModelFailed(f"{self.name}: is made already; give base_url to who makes it")
+            return self._own
         from retinue.backends.models._pydantic.making import make
 
         return make(self.name, self._given)
@@ -87,7 +93,7 @@ class PydanticModel:
         return f"<model {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (self.name, self._given, self._settings)
+        return _remade, (self._own or self.name, self._given, self._settings)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
         """
@@ -153,7 +159,9 @@ class PydanticModel:
             connected = self._connected.get(loop)
             if connected is None:
                 model, self._spare = self._spare or self._make(), None
-                connected = self._connected[loop] = _Connected(model)
+                # What others made they close, too.
+                connected = _Connected(model, is_ours=self._own is None)
+                self._connected[loop] = connected
         await connected.enter()
         return connected
 
@@ -168,10 +176,10 @@ class PydanticModel:
 class _Connected:
     """A model whose connections are those of one loop."""
 
-    def __init__(self, model: TheirModel) -> None:
+    def __init__(self, model: TheirModel, *, is_ours: bool) -> None:
         self.model = model
         self.stack = AsyncExitStack()
-        self._is_entered = False
+        self._is_entered = not is_ours
 
     async def enter(self) -> None:
         if not self._is_entered:
@@ -228,5 +236,7 @@ def _piece(event: object) -> Piece | None:
             return None
 
 
-def _remade(name: str, given: Mapping[str, Any], settings: Mapping[str, Any]) -> PydanticModel:
+def _remade(
+    name: str | TheirModel, given: Mapping[str, Any], settings: Mapping[str, Any]
+) -> PydanticModel:
     return PydanticModel(name, **given, **settings)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from retinue.protocol.accounting import unanswered_approvals
-from retinue.protocol.approval import Question, Verdict, pinned, verdict
+from retinue.protocol.approval import Question, Verdict, pinned, policies, verdict
+from retinue.protocol.errors import InvalidRequest
 from retinue.protocol.export import export
 from tests.protocol.logs import asked, called, decided
 from tests.protocol.rules import OPEN_STEP, SECOND_STEP
@@ -96,3 +97,16 @@ def test_a_question_and_its_decision_are_written_down() -> None:
             ' "is_allowed": false, "by": "approver"}'
         ),
     ] == lines.splitlines()
+
+
+@pytest.mark.parametrize("name", ["aproval", "approvals", "delegated_aproval", "", 3])
+def test_a_slip_in_a_policys_name_is_no_policy(name: object) -> None:
+    """
+    Promise 1: what would be accepted and do nothing is refused; other names are free.
+    """
+    with pytest.raises(InvalidRequest, match=r"did you mean|expected a name"):
+        policies({name: "never"})
+
+    assert (("sandbox", "strict"), ("approval", "never")) == policies(
+        {"sandbox": "strict", "approval": "never"}
+    )

@@ -169,6 +169,23 @@ def test_a_schema_is_held_and_the_value_printed(ask: Asks, tmp_path: Path) -> No
     assert {"colour": "blau"} == json.loads(report.stdout)["structured"]
 
 
+def test_an_answer_in_text_is_asked_for_again_once(ask: Asks, tmp_path: Path) -> None:
+    """STR-14: with --schema a model that only writes text is nudged, and that is all."""
+    (tmp_path / "schema.json").write_text('{"type": "object", "required": ["n"]}')
+    given = {"calls": [{"name": "structured_output", "arguments": {"n": 3}}]}
+
+    assert {"n": 3} == json.loads(ask(["Three.", given], "--schema", "schema.json").stdout)
+    again = ask(["Three.", "Three, I said.", given], "--schema", "schema.json")
+    assert 1 == again.exit_code
+
+
+def test_the_version_is_told() -> None:
+    """--version says which one is installed."""
+    result = CliRunner().invoke(app, ["--version"])
+
+    assert (0, "retinue ") == (result.exit_code, result.stdout[:8])
+
+
 def test_a_recorded_question_is_played_again(ask: Asks, tmp_path: Path) -> None:
     """--record FILE, then --model recorded:FILE: the same tree without the model."""
     first = ask(DELEGATING, "--record", "tape.jsonl")
