@@ -11,13 +11,12 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final, cast
 
 import attrs
 
-from retinue.protocol.errors import InvalidAgent, InvalidContent, InvalidSchema
+from retinue.protocol.errors import InvalidAgent, InvalidSchema
 from retinue.protocol.payload import payload_violations
 
 _TURNS: Final = frozenset(("Turn", "BlockingTurn", "AnyTurn"))
@@ -192,32 +191,12 @@ def _parameter(item: inspect.Parameter, hint: Any, told: str) -> Parameter:
 
 
 def _reader(name: str, hint: Any) -> Any:
-    from retinue.protocol.schema import as_schema, has_model_inside
+    from retinue.protocol.schema import as_schema
 
-    if has_model_inside(hint):
-        return _Adapted(hint)
     try:
         return as_schema(hint)
     except InvalidSchema as error:
         raise InvalidSchema(f"parameter {name!r} has no JSON Schema", error.violations) from error
-
-
-class _Adapted:
-    """A type with pydantic models inside, as ``list[Model]``: pydantic reads all of it."""
-
-    def __init__(self, hint: Any) -> None:
-        # The package of whoever wrote the type: it is there, and no dependency of ours.
-        self._adapter: Any = import_module("pydantic").TypeAdapter(hint)
-        self.json: dict[str, Any] = self._adapter.json_schema()
-
-    def read(self, value: Any) -> Any:
-        """Build what the type says; raises InvalidContent with every violation."""
-        from retinue.protocol.schema import told_violations
-
-        try:
-            return self._adapter.validate_python(value)
-        except ValueError as error:
-            raise InvalidContent("the value does not fit", told_violations(error)) from error
 
 
 def _moved(schema: Mapping[str, Any], shared: dict[str, Any]) -> dict[str, Any]:

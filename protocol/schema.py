@@ -13,6 +13,7 @@ import re
 import typing
 from collections.abc import Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 from weakref import WeakKeyDictionary
 
@@ -37,6 +38,7 @@ class Origin(enum.Enum):
     JSON = "a JSON Schema"
     TYPE = "a Python type"
     PYDANTIC = "a pydantic model"
+    ADAPTED = "a type with pydantic models inside"
 
 
 @attrs.frozen
@@ -57,6 +59,10 @@ class OutputSchema:
     @cached_property
     def _validator(self) -> Validator:
         return compiled(cast("dict[str, Any]", self.json))
+
+    @cached_property
+    def _adapter(self) -> Any:
+        return _adapter_of(self.source)
 
     def violations(self, value: object) -> tuple[str, ...]:
         """List everything about *value* that does not fit, each with its JSON pointer."""
@@ -83,26 +89,34 @@ class OutputSchema:
         """Return an answer that fits as the JSON value that it stands for."""
         if self.origin is Origin.PYDANTIC and isinstance(value, self.source):
             return self.source.model_dump(value, mode="json")
+        if self.origin is Origin.ADAPTED and payload_violations(value):
+            return self._adapter.dump_python(value, mode="json", warnings=False)
         return plain_json(value)
 
     def _taken(self, value: object) -> tuple[object, tuple[str, ...]]:
         if _is_record(self.source) and isinstance(value, self.source):
             return value, payload_violations(self.plain(value))
         # Bytes stay what they are: as text they would pass for text.
-        plain = plain_json(value, _BYTES) if self.origin is Origin.TYPE else value
+        plain = value
+        if self.origin is Origin.TYPE:
+            plain = plain_json(value, _BYTES)
+        elif self.origin is Origin.ADAPTED:
+            plain = self.plain(value)
         found = payload_violations(plain) or value_violations(self._validator, plain)
         if found:
             return None, found
         try:
             return self._built(plain), ()
         except ValueError as error:  # what a type's own validators say
-            return None, told_violations(error)
+            return None, _told(error)
 
     def _built(self, plain: object) -> object:
         if self.origin is Origin.JSON:
             return json_copy(plain)
         if self.origin is Origin.PYDANTIC:
             return self.source.model_validate_json(json.dumps(plain))
+        if self.origin is Origin.ADAPTED:
+            return self._adapter.validate_json(json.dumps(plain))
         import msgspec
 
         return msgspec.convert(plain, self.source, str_keys=True)
@@ -114,7 +128,8 @@ def as_schema(value: object) -> OutputSchema:
 
     Args:
         value: a JSON Schema as a dict, or a type: an attrs class, a dataclass, a TypedDict,
-            a msgspec.Struct, a pydantic model, or built-in types, as in ``list[int]``.
+            a msgspec.Struct, a pydantic model, or built-in types, as in ``list[int]`` and
+            with models inside.
 
     Raises:
         InvalidSchema: it is neither, or a dict that is no JSON Schema; every violation is
@@ -141,7 +156,9 @@ def as_schema(value: object) -> OutputSchema:
 
 
 def _origin_of(source: object) -> Origin:
-    return Origin.PYDANTIC if hasattr(source, "model_json_schema") else Origin.TYPE
+    if hasattr(source, "model_json_schema"):
+        return Origin.PYDANTIC
+    return Origin.ADAPTED if _has_model_inside(source) else Origin.TYPE
 
 
 def _checked_schema_of(source: object) -> dict[str, Any]:
@@ -150,8 +167,6 @@ def _checked_schema_of(source: object) -> dict[str, Any]:
     # Neither library has a base for what it raises on a type that it cannot take.
     except (TypeError, ValueError, NameError, AttributeError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1]
-        if has_model_inside(source):
-            reason = "a pydantic model stands alone; make the whole of it a field of another model"
         raise InvalidSchema(f"no output schema: {source!r}", [f"the value: {reason}"]) from error
     # Types may bring parts of their own, with references and defaults.
     found = schema_violations(made)
@@ -160,17 +175,26 @@ def _checked_schema_of(source: object) -> dict[str, Any]:
     return made
 
 
-def has_model_inside(hint: Any) -> bool:
-    """Whether a pydantic model is part of a type without being all of it."""
+def _has_model_inside(hint: Any) -> bool:
     return any(
-        hasattr(part, "model_json_schema") or has_model_inside(part)
+        hasattr(part, "model_json_schema") or _has_model_inside(part)
         for part in typing.get_args(hint)
     )
 
 
+def _adapter_of(source: Any) -> Any:
+    """Have pydantic read all of a type: it is there, since its models are, and no need of ours."""
+    return import_module("pydantic").TypeAdapter(source)
+
+
 def _schema_of(source: Any) -> dict[str, Any]:
-    if _origin_of(source) is Origin.PYDANTIC:
-        made: dict[str, Any] = source.model_json_schema()
+    made: dict[str, Any]
+    origin = _origin_of(source)
+    if origin is Origin.PYDANTIC:
+        made = source.model_json_schema()
+        return made
+    if origin is Origin.ADAPTED:
+        made = _adapter_of(source).json_schema()
         return made
     import msgspec
 
@@ -231,7 +255,7 @@ _AT: Final = re.compile(r"^(?P<what>.*) - at (`key` in )?`\$(?P<path>.*)`$", re.
 _KEYS: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
-def told_violations(error: ValueError) -> tuple[str, ...]:
+def _told(error: ValueError) -> tuple[str, ...]:
     """List what pydantic or msgspec says of a value, each with its JSON pointer."""
     every = getattr(error, "errors", None)
     if callable(every):  # pydantic finds all at once

@@ -10,8 +10,7 @@ import attrs
 import pytest
 from pydantic import BaseModel
 
-from retinue.protocol.errors import InvalidAgent, InvalidArguments, InvalidSchema
-from retinue.protocol.schema import as_schema
+from retinue.protocol.errors import InvalidAgent, InvalidArguments
 from retinue.protocol.tool import Tool, tool
 
 
@@ -243,13 +242,3 @@ def test_what_is_no_tool_is_refused_where_it_is_made() -> None:
         Tool(given, "it")  # type: ignore[arg-type]
     with pytest.raises(InvalidAgent, match="tool 'it': expected a function, got str"):
         Tool("it", "it")  # type: ignore[arg-type]
-
-
-def test_a_result_has_a_model_alone_where_an_argument_may_have_it_inside() -> None:
-    """VAL-3: what may be done instead stands in the violation."""
-
-    class Tune(BaseModel):
-        title: str
-
-    with pytest.raises(InvalidSchema, match="make the whole of it a field of another model"):
-        as_schema(list[Tune])
