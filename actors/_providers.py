@@ -119,8 +119,8 @@ class Providers:
             raise _no_provider(name, self._by_name)
         provider = maker_of(name, self._by_name)()
         check_provider(provider)
-        self._by_name[name] = provider
-        return provider
+        # Tools look on the loop, the registry in its handlers: the first to be entered stays.
+        return self._by_name.setdefault(name, provider)
 
 
 def maker_of(name: str, others: Iterable[str] = ()) -> Callable[[], Provider]:
