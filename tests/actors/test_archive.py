@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
-from retinue.actors import Runtime
+from retinue.actors import Run, Runtime
 from retinue.actors._archive import MOST_WEIGHT, RETAINED
 from retinue.protocol.errors import NoSuchRun
 from retinue.protocol.events import RunEnded
@@ -60,10 +60,11 @@ def test_large_results_are_kept_as_long_as_there_is_room(runtime: Runtime) -> No
     The oldest are forgotten first; that their runs were there stays known.
     """
     size = MOST_WEIGHT // 4
-    runs = [started(runtime, lambda _: "x" * size) for _ in range(6)]
-    for run in runs:
-        ended(run)
-        run.dispose().get(timeout=PATIENCE)
+    runs: list[Run] = []
+    for _ in range(6):  # one after the other: the oldest is whose end came first
+        runs.append(started(runtime, lambda _: "x" * size))
+        ended(runs[-1])
+        runs[-1].dispose().get(timeout=PATIENCE)
 
     assert [run.id for run in runs] == [row.run_id for row in runtime.tree()]
     for run in runs[:2]:
@@ -79,9 +80,10 @@ def test_the_weight_of_data_counts(runtime: Runtime, value: Any) -> None:
     """
     A JSON value is measured, and a very long one is taken to be heavy.
     """
-    runs = [started(runtime, lambda _: value) for _ in range(200)]
-    for run in runs:
-        ended(run)
+    runs: list[Run] = []
+    for _ in range(200):
+        runs.append(started(runtime, lambda _: value))
+        ended(runs[-1])
     runtime.tree()
 
     with pytest.raises(NoSuchRun):
