@@ -133,8 +133,12 @@ class Harness:
         with self._harness.client.subscribe_notifications() as told:
             started = time.perf_counter()
             session.run("You lead the others.")
+            # The SDK waits without end; closed, it raises at whoever waits.
+            patience = threading.Timer(_PATIENCE_SECONDS, self._harness.close)
+            patience.start()
             while ended < count:  # the parent is idle before its children are
                 ended += told.next().method == "subagent.finished"
+            patience.cancel()
             taken = time.perf_counter() - started
         return taken / count
 

@@ -18,7 +18,6 @@ from retinue.protocol.agent import Kind
 from retinue.protocol.errors import (
     BudgetSpent,
     InvalidAgent,
-    ModelFailed,
     ModelRefused,
     RetinueError,
 )
@@ -70,7 +69,7 @@ class ModelDriver(BehaviourDriver):
             return messages.TurnEnded(
                 turn, Ending.ERROR, (), captured, str(error), error, error.reason
             )
-        if isinstance(error, (ModelFailed, RetinueError)):
+        if isinstance(error, RetinueError):
             return messages.TurnEnded(turn, Ending.ERROR, (), captured, str(error), error)
         return super().outcome(view, outcome, is_stopped=is_stopped)
 

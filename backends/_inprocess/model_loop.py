@@ -17,7 +17,7 @@ from retinue.backends._inprocess.batch import Batch, Called
 from retinue.backends._inprocess.calling import Calling
 from retinue.backends._inprocess.capture import capture
 from retinue.backends._inprocess.prompt import instructions, shown
-from retinue.backends._inprocess.structured import NAME, NUDGE, Structured
+from retinue.backends._inprocess.structured import NAME, NUDGE, Captured, Structured
 from retinue.backends._inprocess.toolbox import Toolbox
 from retinue.backends._inprocess.turn import Turn
 from retinue.protocol import messages
@@ -79,10 +79,12 @@ class ModelLoop:
     @property
     def captured(self) -> Any:
         """The structured value that was captured, or None (RES-16)."""
-        structured = self._structured
-        if structured is None or structured.captured is None:
-            return None
-        return structured.captured.instance
+        captured = self._captured
+        return None if captured is None else captured.instance
+
+    @property
+    def _captured(self) -> Captured | None:
+        return None if self._structured is None else self._structured.captured
 
     async def run(self) -> TurnEnded:
         """Work until the model has nothing more to do, and say how the turn ended."""
@@ -146,7 +148,7 @@ class ModelLoop:
 
     async def _execute(self, tool: Tool | None, call: ToolCall) -> Called:
         structured = self._structured
-        if structured is not None and structured.captured is not None:
+        if self._captured is not None:
             # STR-7: after every other hook, so that none can bring a call back.
             return _denied(call, _AFTER_CAPTURE.format(name=call.name))
         if self._turn.wrapping_up and call.name != NAME:
@@ -186,10 +188,7 @@ class ModelLoop:
 
         A resident hears of them in turns to come; a turn that has its result is over.
         """
-        structured = self._structured
-        has_result = self._concluded is not None or (
-            structured is not None and structured.captured is not None
-        )
+        has_result = self._concluded is not None
         return not (self._turn.is_resident or has_result or self._hit_ceiling)
 
     def _end(self) -> TurnEnded | None:
@@ -200,8 +199,8 @@ class ModelLoop:
             return TurnEnded(turn, Ending.MAX_TOKENS, (), self.captured, text)
         if structured is not None:
             if structured.captured is not None:
-                value = structured.captured.value
-                return TurnEnded(turn, Ending.COMPLETED, (Data(value),), self.captured)
+                given = structured.captured
+                return TurnEnded(turn, Ending.COMPLETED, (Data(given.value),), given.instance)
             return None if structured.nudges < self._agent.nudges else self._short_of_schema()
         if self._concluded is not None and self._concluded.output is not None:
             said = capture(self._concluded.output, None, self._agent.name)

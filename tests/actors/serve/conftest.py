@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,21 +60,27 @@ def make_environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture(name="start")
-def make_start(environment: dict[str, str], tmp_path: Path) -> Iterator[Command]:
+def make_start(launch: Command) -> Command:
+    """Give a function that starts a survey."""
+    return partial(launch, "survey")
+
+
+@pytest.fixture(name="launch")
+def make_launch(environment: dict[str, str], tmp_path: Path) -> Iterator[Command]:
     """Give a function that starts the command; what is left of it is killed."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(
+    def launch(
         *arguments: str | bytes | Path, stdout: Any = subprocess.PIPE, stderr: Any = subprocess.PIPE
     ) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "retinue.actors.serve.cli", "survey", *arguments]
+        command = [sys.executable, "-m", "retinue.actors.serve.cli", *arguments]
         process = subprocess.Popen(
             command, cwd=tmp_path, env=environment, stdout=stdout, stderr=stderr
         )
         started.append(process)
         return process
 
-    yield start
+    yield launch
     for process in started:
         if process.poll() is None:
             process.kill()

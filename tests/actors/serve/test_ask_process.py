@@ -6,15 +6,12 @@ import json
 import os
 import pty
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.actors.serve.processes import finished, read_terminal
+from tests.actors.serve.processes import Command, finished, read_terminal
 
 SCRIPT = {
     "": [
@@ -29,46 +26,35 @@ SCRIPT = {
     "0": [{"text": "One moment.", "calls": [{"name": "nap"}]}, "Blue."],
 }
 TOOLS = '''
-import asyncio, pathlib
+import asyncio, os
 
 async def nap() -> str:
     """Nap until somebody wakes it."""
-    while not pathlib.Path("awake").exists():
-        await asyncio.sleep(0.01)
+    bell, woken = os.open("bell", os.O_RDWR | os.O_NONBLOCK), asyncio.Event()
+    asyncio.get_running_loop().add_reader(bell, woken.set)
+    try:
+        await woken.wait()
+    finally:
+        asyncio.get_running_loop().remove_reader(bell)
+        os.close(bell)
 '''
-Starts = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture(name="ask")
-def make_ask(environment: dict[str, str], tmp_path: Path) -> Iterator[Starts]:
-    """Give what starts the command on a child that naps; what is left of it is killed."""
+def make_ask(launch: Command, tmp_path: Path) -> Command:
+    """Give what starts the command on a child that naps."""
     (tmp_path / "script.json").write_text(json.dumps(SCRIPT))
-    started: list[subprocess.Popen[bytes]] = []
-
     (tmp_path / "naps.py").write_text(TOOLS)
-
-    def ask(*options: str, **streams: Any) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "retinue.actors.serve.cli", "ask", "What colour?"]
-        named = ("--model", "scripted:script.json", "--tools", "naps:nap")
-        both: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-        process = subprocess.Popen(
-            [*command, *named, *options], cwd=tmp_path, env=environment, **both
-        )
-        started.append(process)
-        return process
-
-    yield ask
-    for process in started:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    os.mkfifo(tmp_path / "bell")
+    named = ("--model", "scripted:script.json", "--tools", "naps:nap")
+    return partial(launch, "ask", "What colour?", *named)
 
 
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
 )
 def test_a_signal_cancels_the_tree_and_gives_what_there_is(
-    ask: Starts, number: signal.Signals, code: int
+    ask: Command, number: signal.Signals, code: int
 ) -> None:
     """Ctrl-C reaches the child in the middle of its tool; the answer is marked partial."""
     process = ask("--json")
@@ -89,13 +75,13 @@ def test_a_signal_cancels_the_tree_and_gives_what_there_is(
     assert ["aborted"] == [child["stop_reason"] for child in report["children"]]
 
 
-def test_a_terminal_has_a_tree_and_a_pipe_the_text_alone(ask: Starts, tmp_path: Path) -> None:
+def test_a_terminal_has_a_tree_and_a_pipe_the_text_alone(ask: Command, tmp_path: Path) -> None:
     """Stdout is piped, stderr is watched: nothing but the answer is in the pipe."""
     ours, theirs = pty.openpty()
     try:
         process = ask(stderr=theirs)
         read_terminal(ours, b"tool nap")
-        (tmp_path / "awake").touch()
+        (tmp_path / "bell").write_bytes(b"!")
         out, _ = process.communicate(timeout=30)
     finally:
         os.close(ours)
@@ -104,7 +90,7 @@ def test_a_terminal_has_a_tree_and_a_pipe_the_text_alone(ask: Starts, tmp_path: 
     assert (0, b"It is blue.\n") == (process.returncode, out)
 
 
-def test_an_answer_streams_into_a_terminal(ask: Starts) -> None:
+def test_an_answer_streams_into_a_terminal(ask: Command) -> None:
     """What the agent says is there before its child has ended."""
     ours, theirs = pty.openpty()
     try:
